@@ -1,5 +1,6 @@
 // Fails when package-lock.json holds a package without an integrity, under a licence that is not listed here, with an install script that is
-// not listed here, or from elsewhere than the registry; or when .npmrc lets install scripts run.
+// not listed here, from elsewhere than the registry, or for some
+// platforms only; or when .npmrc lets install scripts run.
 import { readFileSync } from 'node:fs';
 import { type LockFile, packageComplaints } from './package-rules.ts';
 

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describedOperations, members } from '../test/contract/described-operations.ts';
 import { eventually } from '../test/support/eventually.ts';
 import { freePort } from '../test/support/ports.ts';
@@ -16,10 +17,12 @@ const config = new URL('schemathesis.toml', import.meta.url).pathname;
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-contract-'));
 const [port, receiverPort] = [await freePort(), await freePort()];
 const url = `http://127.0.0.1:${port}`;
-const receiver = createServer((request, response) => request.resume().once('end', () => response.end('ok'))).listen(
-  receiverPort,
-  '127.0.0.1',
-);
+/** Token of the link that a thin event has brought. */
+let token: string | undefined;
+const receiver = createServer(async (request, response) => {
+  token = /\/api\/payload\?token=([^"]+)"/.exec(await text(request))?.[1] ?? token;
+  response.end('ok');
+}).listen(receiverPort, '127.0.0.1');
 const program = startProgram(['standalone'], {
   POSTHORN_PORT: String(port),
   POSTHORN_DATA_DIR: join(directory, 'data'),
@@ -57,6 +60,11 @@ try {
     const { body } = await send('GET', '/api/deliveries?status=delivered');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });
+  const changeForm = (payloadForm: string) => send('PATCH', `/api/destinations/${destination.body['id']}`, { payloadForm });
+  await changeForm('thin');
+  await send('POST', '/ingest/default/contract', { order: 2 });
+  const payloadToken = await eventually('a thin event', 30_000, async () => token);
+  await changeForm('full');
   const created = async (path: string, body: unknown) => String(members((await send('POST', path, body)).body['data'])['id']);
   const applicationId = members((await send('GET', '/api/webhook-applications/by-external-id/customer-17')).body['data'])['id'];
   const endpointId = await created('/api/webhook-endpoints', { applicationId, url: `http://127.0.0.1:${receiverPort}` });
@@ -78,6 +86,7 @@ try {
       POSTHORN_CONTRACT_ENDPOINT: endpointId,
       POSTHORN_CONTRACT_SUBSCRIPTION: subscriptionId,
       POSTHORN_CONTRACT_MESSAGE: String(messageId),
+      POSTHORN_CONTRACT_TOKEN: payloadToken,
       POSTHORN_CONTRACT_WEBHOOK_EVENT: String(members(webhookEvent.body['data'])['eventId']),
     },
     stdio: 'inherit',

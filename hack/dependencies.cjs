@@ -101,7 +101,7 @@ module.exports = {
   'facade/families/webhooks/endpoints': ['facade/families/webhooks/event-types', 'facade/families/webhooks/shared', ...family],
   'facade/families/webhooks/subscriptions': ['facade/families/webhooks/event-types', 'facade/families/webhooks/shared', ...family],
   'facade/families/webhooks/messages': ['facade/families/webhooks/event-types', 'facade/families/messages', ...family],
-  'facade/families/webhooks/sending': family,
+  'facade/families/webhooks/sending': ['facade/families/webhooks/shared', ...family],
   'facade/families/webhooks/analytics': [
     'facade/families/webhooks/messages',
     'facade/families/webhooks/endpoints',

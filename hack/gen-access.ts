@@ -7,6 +7,7 @@ import { configurationKinds, definitionOf, type PosthornKind, posthornKinds, ser
 const files = [
   'config/rbac/api.yaml',
   'config/rbac/controller.yaml',
+  'config/rbac/organization-controller.yaml',
   'config/rbac/users/cluster-roles.yaml',
   'config/migrate/migrate.yaml',
 ];
@@ -21,6 +22,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   'all definitions': all.map((plural) => `${plural}.${group}`),
   configuration: plurals(configurationKinds),
   'configuration status': plurals(configurationKinds).map(status),
+  'in namespaces': plurals(configurationKinds.filter((kind) => kind !== 'Organization')),
   served: plurals(servedKinds),
   'in the webhook store': plurals(configurationKinds.filter((kind) => definitionOf(kind).webhookKind !== undefined)),
   'shared status': plurals(withSharedStatus).map(status),

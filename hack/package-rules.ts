@@ -11,6 +11,8 @@ interface LockedPackage {
   dev?: boolean;
   link?: boolean;
   hasInstallScript?: boolean;
+  os?: string[];
+  cpu?: string[];
 }
 
 /** SPDX identifiers of permissive licences, which ask for no more than their notice. */
@@ -59,6 +61,8 @@ function complaintsOf(path: string, each: LockedPackage): string[] {
     complaints.push(`${found} has the licence ${each.license ?? '(none)'}, which hack/package-rules.ts does not list`);
   if (each.hasInstallScript === true && !knownInstallScripts.has(name))
     complaints.push(`${found} has an install script, which hack/package-rules.ts does not list`);
+  if (each.dev !== true && (each.os ?? each.cpu) !== undefined)
+    complaints.push(`${found} is for some platforms only, but the image has the same packages on each`);
   return complaints;
 }
 

@@ -20,9 +20,11 @@ interface Component {
 
 /** Returns the document as text. `baseImage`: a reference with a digest, `name:tag@sha256:…`. Throws when npm cannot read the lock file. */
 export function softwareBillOfMaterials(baseImage: string | undefined): string {
-  // Not --omit=dev: with it npm leaves out a production package that a development package needs, too.
+  // Not --omit=dev: with it npm leaves out a production package that a development package needs, too. NODE_ENV=production, which Vite sets, means the same.
+  const { NODE_ENV: _, ...env } = process.env;
   const npm = spawnSync('npm', ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'], {
     encoding: 'utf8',
+    env,
     maxBuffer: 64 * 1024 * 1024,
     timeout: 120_000,
   });

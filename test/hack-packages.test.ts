@@ -36,6 +36,7 @@ test.each([
   ],
   ['with an install script', { hasInstallScript: true }, `${found} has an install script, which hack/package-rules.ts does not list`],
   ['from a Git repository', { resolved: 'git+ssh://git@example.com/some.git' }, `${found} does not come from a registry`],
+  ['for one processor', { cpu: ['x64'] }, `${found} is for some platforms only, but the image has the same packages on each`],
   ['that is a link', { link: true }, `${found} does not come from a registry`],
 ])('a package %s is refused', (_, each, complaint) => {
   expect(complaintsOf(each)).toContain(complaint);
@@ -47,6 +48,7 @@ test.each([
   { license: 'Apache-2.0 AND MIT' },
   { license: '(MIT AND ISC) OR GPL-3.0-only' },
   { license: 'CC-BY-4.0', dev: true },
+  { os: ['linux'], dev: true },
 ])('a package with %j is taken', (each) => {
   expect(complaintsOf(each)).toEqual([]);
 });

@@ -37,7 +37,9 @@ function named(command: string, subcommand: string | undefined): string {
 function calledByScripts(): Map<string, string> {
   const found = new Map<string, string>();
   for (const { file, source } of read('src/**/*.lua')) {
-    for (const [, first = '', subcommand] of source.replaceAll(/--.*$/gm, '').matchAll(/\bp?call\(([^,()]*)(?:, *'(\w+)')?/g)) {
+    for (const [, first = '', subcommand] of source
+      .replaceAll(/--.*$/gm, '')
+      .matchAll(/(?:\bredis\.p|\b)call\(([^,()]*)(?:, *'(\w+)')?/g)) {
       const commands = [...first.matchAll(/'([A-Z]{3,})'/g)];
       if (commands.length === 0) found.set('?', file);
       for (const [, command = ''] of commands) found.set(named(command, subcommand), file);

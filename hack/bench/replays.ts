@@ -18,6 +18,7 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../test/s
 import { replayRecord } from '../../test/support/replays.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { settled } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { type Sink, startSink } from './lib/sink.ts';
 import { Sender } from './lib/traffic.ts';
@@ -81,9 +82,10 @@ async function oneReplay(): Promise<[string, string][]> {
     const planMs = performance.now() - planBeganAt;
     await publisher.publish(epoch, 'replay', replay);
     await eventually('the replay', 600_000, async () => (await queued()) > 0);
-    const beganAt = performance.now();
+    const [beganAt, first, meter] = [performance.now(), await queued(), world.meterProcessor()];
     await eventually('the replay', 600_000, async () => (await queued()) >= count / 3);
     const third = { at: performance.now(), queued: await queued() };
+    const processor = meter(third.queued - first);
     await publisher.publish(epoch, 'replay', { ...replay, isSuspended: true, generation: 2 });
     await sleep(2000);
     const suspended = await queued();
@@ -99,7 +101,8 @@ async function oneReplay(): Promise<[string, string][]> {
     return [
       ...ceilingRows(ceilings),
       [`plan of ${count} (dry run)`, `${(planMs / 1000).toFixed(1)} s; candidates ${(await run(dryRun))?.plan.candidates}`],
-      ['queued until it was suspended, of 2000/s', perSecond((third.queued * 1000) / (third.at - beganAt))],
+      ['queued until it was suspended, of 2000/s', perSecond(((third.queued - first) * 1000) / (third.at - beganAt))],
+      processorRow(processor, 'until then'),
       ['queued in 2 s while suspended', String(stillSuspended - suspended)],
       ['queued, delivered, failed, otherwise', [await queued(), delivered, failed, endedOtherwise].join(', ')],
       ['skipped', JSON.stringify(skipped)],
@@ -153,19 +156,26 @@ async function besideReplays(): Promise<[string, string][]> {
       await settled(60_000, () => healthy.arrivals.size >= one.accepted.length && liveOf(replayedTo).length >= two.accepted.length);
       return { healthy: percentile(healthy.latenciesMs, 0.99), replayed: percentile(liveOf(replayedTo), 0.99) };
     };
-    await sender.closedLoop(world.path('healthy'), 500, 8);
+    for (const slug of ['healthy', 'replayed']) await sender.closedLoop(world.path(slug), 500, 8);
+    await settled(60_000, () => healthy.arrivals.size >= 500 && liveOf(replayedTo).length >= 500);
     const alone = await live();
     const replays = targets.flatMap(({ org }) => Array.from({ length: replaysOfEach }, () => newReplay({ org })));
     for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
-    const beside = await live();
     const runs = new RedisReplayRuns({ redis: world.redis.client, prefix: world.prefix });
-    const all = (await Promise.all(targets.map(({ org }) => runs.runs(org)))).flat();
+    const allRuns = async () => (await Promise.all(targets.map(({ org }) => runs.runs(org)))).flat();
+    await eventually('all plans', 300_000, async () => {
+      const all = await allRuns();
+      return all.length === replays.length && all.every(({ phase }) => phase !== 'Planning');
+    });
+    const queuedBefore = sumOfQueued(await allRuns());
+    const beside = await live();
+    const all = await allRuns();
     const row = (what: string, one: number, other: number): [string, string] => [
       what,
       `${ms(one)} alone, ${ms(other)} beside: ${(other / one).toFixed(2)}`,
     ];
     return [
-      [`messages of ${replays.length} replays that were queued meanwhile`, String(all.reduce((sum, { queued }) => sum + queued, 0))],
+      [`messages of ${replays.length} replays that were queued meanwhile`, String(sumOfQueued(all) - queuedBefore)],
       ['replays that were running at the end', String(all.filter(({ endedAtMs }) => endedAtMs === null).length)],
       row('healthy target: p99', alone.healthy, beside.healthy),
       row('live traffic of a target that is replayed to: p99', alone.replayed, beside.replayed),
@@ -175,6 +185,10 @@ async function besideReplays(): Promise<[string, string][]> {
     await world.stop();
     for (const sink of [healthy, replayedTo, others]) sink.close();
   }
+}
+
+function sumOfQueued(runs: readonly { queued: number }[]): number {
+  return runs.reduce((sum, { queued }) => sum + queued, 0);
 }
 
 /** Latencies of what is no replay. */

@@ -14,6 +14,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { choicesSource, judgeChoices, startChoices } from './choices.ts';
+import { evidenceOf } from './evidence.ts';
 import { InFlight } from './in-flight.ts';
 import { prepareInstallation, roles } from './installation.ts';
 import { type NetworkFaults, startNetworkFaults } from './network-faults.ts';
@@ -148,7 +149,10 @@ async function killOne(rounds: number): Promise<void> {
     // The ordered destination gets its backlog one at a time.
     await untilSettled({ redis: redis.client, prefix, shards }, 180_000);
     const { findings, unfinished } = await checkShards({ redis: redis.client, prefix, shards });
-    for (const { id, complaint } of findings) console.error(`${id} ${complaint}`);
+    for (const { id, complaint } of findings) {
+      console.error(`${id} ${complaint}`);
+      for (const line of await evidenceOf(id, { redis: redis.client, prefix, disk })) console.error(`  ${line}`);
+    }
     const { accepted, ...chosen } = await judgeChoices({ redis: redis.client, prefix, shards }, choices, chooser);
     add({
       sent: sender.sent.size,

@@ -13,6 +13,12 @@ prometheus_version=v0.309.1
 
 ensure_helm() { install_go_program "$chart_tools/bin" helm "helm.sh/helm/v4/cmd/helm@$helm_version"; }
 
+# pack_chart SOURCE DIRECTORY: writes the chart in SOURCE into DIRECTORY as Helm packs it, and prints the name of the file.
+pack_chart() {
+  ensure_helm
+  "$chart_tools/bin/helm" package "$1" --destination "$2" | sed -n 's/^.* saved it to: //p'
+}
+
 # schemas_of MODULE VERSION DIRECTORY: what the module says of its objects, out of a module cache that does not stay.
 schemas_of() {
   local modules source

@@ -15,8 +15,8 @@ workers_are_ready() {
 }
 
 deploy() {
-  local image role
-  ensure_helm
+  local image role chart
+  chart=$(pack_chart "$root/charts/posthorn" "$state")
   build_images
   load "$posthorn_image"
   load "$redis_image"
@@ -27,7 +27,7 @@ metadata: {name: posthorn-system, labels: {pod-security.kubernetes.io/enforce: r
 YAML
   # A new image under the same name changes no Deployment: the annotation does.
   image=$(image_id "$posthorn_image")
-  "$chart_tools/bin/helm" upgrade --install posthorn "$root/charts/posthorn" --kubeconfig "$state/kubeconfig" --namespace posthorn-system \
+  "$chart_tools/bin/helm" upgrade --install posthorn "$chart" --kubeconfig "$state/kubeconfig" --namespace posthorn-system \
     --values "$root/config/cluster-dev/values.yaml" --set-string "controller.podAnnotations.image=$image,api.podAnnotations.image=$image,ingest.podAnnotations.image=$image,delivery.podAnnotations.image=$image" \
     --wait --timeout 180s >/dev/null && workers_are_ready || {
     in_system get pods -o wide >&2

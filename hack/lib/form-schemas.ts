@@ -38,7 +38,7 @@ const references: Record<string, ReferenceFamily> = {
   eventTypeId: 'event-types',
 };
 const secrets = new Set(
-  'signingSecret verifyToken password token key headerValue clientKey secretAccessKey serviceAccountKey accountKey routingKey webhookUrl secret'.split(
+  'signingSecret verifyToken password token key headerValue clientCertificate clientKey secretAccessKey serviceAccountKey accountKey routingKey webhookUrl secret'.split(
     ' ',
   ),
 );

@@ -10,8 +10,11 @@ redis_image=localhost/posthorn-redis:dev
 has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
 
 ensure_buildah() {
-  command -v buildah >/dev/null && command -v runc >/dev/null && return
-  install_system_package 'to build images' buildah runc || die 'needs a Docker engine or buildah with runc: install one of them, then try again'
+  local name missing=()
+  # The package runc of the system and the one that comes with a Docker engine exclude each other.
+  for name in buildah runc; do command -v "$name" >/dev/null || missing+=("$name"); done
+  [ ${#missing[@]} -eq 0 ] || install_system_package 'to build images' "${missing[@]}" ||
+    die 'needs a Docker engine or buildah with runc: install one of them, then try again'
 }
 
 debian_mirror() {
@@ -21,14 +24,18 @@ debian_mirror() {
 
 base_image() { if has_docker; then echo "$pinned_base_image"; else echo "$local_base_image"; fi; }
 
-# The base image of our Dockerfile, made on this machine where no Docker engine answers: Debian bookworm by debootstrap
-# with the Node of the npm registry, and with the certificate authorities that this machine trusts.
 ensure_base_image() {
-  local files=$cluster_cache/base container mirror
   if has_docker; then
     docker image inspect "$(base_image)" >/dev/null 2>&1 || docker pull -q "$(base_image)" >/dev/null
-    return
+  else
+    ensure_local_base_image
   fi
+}
+
+# The base image of our Dockerfile, made on this machine where no registry has to be asked: Debian bookworm by debootstrap
+# with the Node of the npm registry, and with the certificate authorities that this machine trusts.
+ensure_local_base_image() {
+  local files=$cluster_cache/base container mirror
   ensure_buildah
   buildah inspect --type image "$local_base_image" >/dev/null 2>&1 && return
   if [ ! -x "$files/usr/local/bin/node" ]; then
@@ -63,15 +70,21 @@ node_into() {
   for name in npm npx; do ln -sf "../lib/node_modules/npm/bin/$name-cli.js" "$1/usr/local/bin/$name"; done
 }
 
-# build_image IMAGE DOCKERFILE CONTEXT. How npm is set up on this machine goes in as a build secret, never into a layer.
+# Sets `npm_secret` to the options that give a build this machine's npm configuration. The configuration never goes into a layer.
+set_npm_secret() {
+  npm_secret=()
+  [ ! -e "$HOME/.npmrc" ] || npm_secret=(--secret "id=npmrc,src=$HOME/.npmrc")
+}
+
+# build_image IMAGE DOCKERFILE CONTEXT
 build_image() {
-  local settings=() builder
-  [ -e "$HOME/.npmrc" ] && settings=(--secret "id=npmrc,src=$HOME/.npmrc")
+  local builder
   ensure_base_image
   say "building $1"
   mkdir -p "$cluster_cache"
   if has_docker; then builder=(docker build --progress plain); else builder=(buildah bud --layers --pull-never --network host); fi
-  "${builder[@]}" "${settings[@]}" --build-arg "BASE_IMAGE=$(base_image)" --tag "$1" --file "$2" "$3" >"$cluster_cache/image.log" 2>&1 || {
+  set_npm_secret
+  "${builder[@]}" "${npm_secret[@]}" --build-arg "BASE_IMAGE=$(base_image)" --tag "$1" --file "$2" "$3" >"$cluster_cache/image.log" 2>&1 || {
     tail -n 30 "$cluster_cache/image.log" >&2
     die "$1 could not be built: see above"
   }

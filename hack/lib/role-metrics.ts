@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { apiServerClockMetric } from '../../src/cmd/api-server-clock.ts';
 import { bootstrapGauge } from '../../src/cmd/bootstrap-report.ts';
 import { buildInfo } from '../../src/cmd/build-info.ts';
 import type { Role } from '../../src/cmd/config.ts';
@@ -26,11 +27,13 @@ const defineFor: Record<Role, (registry: Registry) => void> = {
     new PoolMetrics(registry);
     objectMetric(registry, null);
     createStoreMetrics(registry);
+    apiServerClockMetric(registry, null);
   },
   api: (registry) => {
     facadeMetrics(registry);
     streamMetrics(registry);
     createStoreMetrics(registry);
+    apiServerClockMetric(registry, null);
     unreplicatedWrites(registry);
   },
   ingest: (registry) => {

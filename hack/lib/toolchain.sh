@@ -149,6 +149,13 @@ ensure_schemathesis() {
   schemathesis=$python_program
 }
 
+# Sets `orjson` to a Python that has the package of that name.
+ensure_orjson() {
+  python_package orjson 3.13.0 python || return 1
+  # shellcheck disable=SC2034 # for who sources this
+  orjson=$python_program
+}
+
 # Sets `hosted_client` to a Python that has the client of the hosted API.
 ensure_hosted_client() {
   python_package hookbase 4.1.0 python || return 1

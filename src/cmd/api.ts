@@ -1,67 +1,42 @@
 import { PosthornError } from '../core/errors.ts';
 import { fromLoopbackHeader, isFromLoopback, isLoopbackHost } from '../core/loopback.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
-import { MailRecipients } from '../data/alerts/mail-recipients.ts';
-import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
-import { CronExecutions } from '../data/cron/cron-executions.ts';
-import { CronRuns } from '../data/cron/cron-runs.ts';
-import { FeedReader, feedBlockMs } from '../data/feed/feed-reader.ts';
-import { LinkedPayloads } from '../data/history/linked-payloads.ts';
-import { RedisMessageCanceller } from '../data/history/message-canceller.ts';
-import { RedisMessageReader } from '../data/history/message-reader.ts';
-import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
-import { ApiKeyUsage } from '../data/intake/api-key-usage.ts';
-import { IdempotentAnswers } from '../data/intake/idempotent-answers.ts';
-import { RedisIntake } from '../data/intake/intake.ts';
-import { QuotaSteps } from '../data/intake/quota-steps.ts';
-import { RateLimiter } from '../data/intake/rate-limit.ts';
+import { feedBlockMs } from '../data/feed/feed-reader.ts';
 import { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
-import { SignatureFailures } from '../data/intake/signature-failures.ts';
-import { OrganizationLock } from '../data/locks/organization-lock.ts';
-import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
-import { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
-import { SessionStore } from '../data/sessions/session-store.ts';
-import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
-import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
-import { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
-import { webhookSending } from '../data/webhooks/webhook-sending.ts';
-import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { KubernetesCallers } from '../facade/http/kubernetes-callers.ts';
 import type { LoopbackOptions } from '../facade/http/loopback-access.ts';
 import { recoverPendingWrites } from '../facade/records/write-transaction.ts';
-import { streamMetrics } from '../feed/metrics.ts';
-import { StreamHub } from '../feed/stream-hub.ts';
 import { answerError } from '../ingest/answer.ts';
 import type { IngestHandler } from '../ingest/handler.ts';
 import { isIngestTarget } from '../ingest/path.ts';
 import { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import type { KubernetesEvents } from '../store/kubernetes/kubernetes-events.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
+import { apiServerClockMetric } from './api-server-clock.ts';
 import type { Config } from './config.ts';
-import { facadeCaches } from './facade-caches.ts';
 import { createHttpServer } from './http-server.ts';
-import { installationReader } from './installation-reader.ts';
 import { installationNamespace } from './lease-namespace.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
-import { answerForeign, OwnStore } from './own-store.ts';
+import { answerForeign, OwnStore, ownStoreCheck } from './own-store.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
+import { reportProcess } from './report-process.ts';
 import { openResourceStore } from './resource-store.ts';
 import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { publicHealth } from './upstream-health.ts';
 import { version } from './version.ts';
 import { watchRedis } from './watch-redis.ts';
+import { facadeCaches, wireApi } from './wire-api.ts';
 
 /** The same from src/ and from dist/. */
 const consoleDirectory = new URL('../../dist/web/', import.meta.url).pathname;
@@ -82,91 +57,57 @@ async function runApi(context: RoleContext): Promise<void> {
   const health = publicHealth(context);
   const ending = new AbortController();
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness });
+  const check = ownStoreCheck(config, { claims: false });
+  const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness, check });
   void watchRedis(link, context, { settings: false });
-  const own = new OwnStore(link, context);
+  void reportProcess(link, context, 'api');
+  const own = new OwnStore(link, context, check);
   const keyring = roleKeyring(config, context, () => records.flush());
   const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);
   const writes = new ReplicatedWrites({ redis: link.command('writes'), clock, logger, registry });
   const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, keyring, writes });
+  apiServerClockMetric(registry, kubernetes);
   const resources = facadeCaches({ store, clock, logger, metrics: storeMetrics });
-  const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;
-  const ingestRedis = { redis: link.command('ingest'), prefix, clock };
-  // By the connection that stores events, too: it is asked whether one is stored.
-  const quotaSteps = new QuotaSteps({ ...shared, registry: records, shards: () => shards });
-  const intake = new RedisIntake({ ...ingestRedis, quotaSteps });
-  const webhooks = new RedisWebhookStore({ ...shared, writes, shards: () => shards });
-  const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
-  const sending = webhookSending({
-    ...shared,
-    storing: ingestRedis.redis,
-    store: webhooks,
-    maxAttempts,
+  const storing = link.command('ingest');
+  const parts = wireApi({
+    connections: {
+      redis: link.main,
+      storing,
+      feed: link.blocking('feed', feedBlockMs),
+      tasks: link.blocking('tasks', taskBlockSeconds * 1000),
+    },
+    prefix,
+    clock,
+    logger,
+    metrics: registry,
+    registry: records,
+    writes,
     shards: () => shards,
     memoryLimitBytes: config.redisMemoryLimitBytes,
-  });
-  const writeAheadLog = new WriteAheadLog(shared);
-  const feed = new FeedReader({ ...shared, blocking: link.blocking('feed', feedBlockMs), shards: () => shards });
-  const streams = new StreamHub({ reader: feed, clock, logger, metrics: streamMetrics(registry) });
-  const services = {
-    store,
-    caches: resources.caches,
-    registry: records,
-    installation: installationReader({
-      redis: link.main,
-      prefix,
-      shards: () => shards,
-      memoryLimitBytes: config.redisMemoryLimitBytes,
+    installation: {
       name: config.installation,
       mode: kubernetes === null ? 'standalone' : 'cluster',
       namespace: kubernetes === null ? null : installationNamespace(config),
-    }),
+    },
+    maxAttempts: config.webhooks.retryDelaysMs.length + 1,
+    requiresMailConfirmation: config.requiresMailConfirmation,
+  });
+  const { intake, sending, streams, writeAheadLog } = parts;
+  const services = {
+    ...parts,
+    store,
+    caches: resources.caches,
     kubernetesCallers: await openKubernetesCallers(kubernetes, records, config),
-    messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
-    replayer: new RedisMessageReplayer({
-      redis: link.main,
-      prefix,
-      clock,
-      shards: () => shards,
-      memoryLimitBytes: config.redisMemoryLimitBytes,
-      quotaSteps,
-    }),
-    canceller: new RedisMessageCanceller({ redis: link.main, prefix, shards: () => shards }),
-    replayRuns: new RedisReplayRuns(shared),
-    intake,
-    statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
-    circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
-    webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
-    webhookStatistics: new WebhookStatistics({ redis: link.main, prefix, clock, shards: () => shards }),
+    objectEvents: await openObjectEvents(kubernetes),
     allowsInsecureEndpoints: config.webhooks.allowsInsecureUrls,
     hasPublicUrl: config.publicUrl !== undefined,
-    shards: () => shards,
-    webhooks,
-    sending,
-    cronRuns: new CronRuns({ redis: link.main, prefix }),
-    cronExecutions: new CronExecutions({ redis: link.main, prefix }),
-    tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
-    streams,
     sandbox,
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
-    linkedPayloads: new LinkedPayloads({ redis: link.main, prefix, shards: () => shards }),
-    mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
-    apiKeyUsage: new ApiKeyUsage(shared),
-    signatureFailures: new SignatureFailures(shared),
-    sessions: new SessionStore(shared),
-    channelAlerts: new ChannelAlerts(shared),
-    organizationLock: new OrganizationLock(shared),
-    writeAheadLog,
-    idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),
-    rateLimiter: new RateLimiter(shared),
-    clock,
-    logger,
-    metrics: registry,
     version,
     trustedProxies: config.trustedProxies,
     isOnUnixSocket: config.apiSocket !== undefined,
@@ -178,7 +119,7 @@ async function runApi(context: RoleContext): Promise<void> {
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };
   const facade = createFacade(services);
-  const signatureFailures = new SignatureFailureLog({ ...ingestRedis, logger });
+  const signatureFailures = new SignatureFailureLog({ redis: storing, prefix, clock, logger });
   const events = {
     sandbox,
     signatureFailures,
@@ -196,9 +137,10 @@ async function runApi(context: RoleContext): Promise<void> {
     : eventsElsewhere;
   const server = createHttpServer(
     (request, response) => {
-      const isForeign = own.refusal !== null;
-      if ((!isForeign && ingest(request, response)) || health(request, response)) return;
-      if (isForeign) answerForeign(request, response);
+      // The facade reports that Redis has not responded yet, and serves the console meanwhile.
+      if (!own.isOwn && isIngestTarget(request.url ?? '')) return answerForeign(request, response);
+      if (ingest(request, response) || health(request, response)) return;
+      if (own.refusal !== null) answerForeign(request, response);
       else facade(request, response);
     },
     // Behind the socket the process that has the port has taken it off.
@@ -257,6 +199,12 @@ const eventsElsewhere: IngestHandler = (request, response) => {
   answerError(response, requestIdFor(request.headers['x-request-id']), error);
   return true;
 };
+
+async function openObjectEvents(api: KubernetesApi | null): Promise<KubernetesEvents | null> {
+  if (api === null) return null;
+  const { KubernetesEvents } = await import('../store/kubernetes/kubernetes-events.ts');
+  return new KubernetesEvents({ api });
+}
 
 /** Null: resources live in Redis, and there is no API server to ask. */
 async function openKubernetesCallers(

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from '@jest/globals';
-import { takeOffBasePath } from './base-path.ts';
 import { ConfigError, readConfig } from './config.ts';
+import { takeOffBasePath } from './http-server.ts';
 
 test.each([
   ['/posthorn/api/routes?a=%2F', '/posthorn', '/api/routes?a=%2F'],

@@ -26,10 +26,19 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 
-/** The same for a request of HTTP/1.1 without a Host header, which must be refused (RFC 9112, section 3.2). */
-export function answerMissingHost(request: IncomingMessage, response: ServerResponse): void {
+/** What is wrong with the head of a request that the parser takes; null: nothing. */
+export function headProblem({ httpVersion, headers }: IncomingMessage): string | null {
+  // RFC 9112, section 3.2.
+  if (httpVersion === '1.1' && headers.host === undefined) return 'A request of HTTP/1.1 needs a Host header.';
+  const { 'transfer-encoding': coding } = headers;
+  // The body would be taken for what it is not (RFC 9112, section 6.1).
+  return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? null : 'Transfer-Encoding may be chunked only.';
+}
+
+/** The same for a request whose head has a problem. */
+export function answerHeadProblem(request: IncomingMessage, response: ServerResponse, problem: string): void {
   const requestId = requestIdFor(request.headers['x-request-id']);
-  const { status, headers, body } = answerOf('BAD_REQUEST', 'A request of HTTP/1.1 needs a Host header.', requestId);
+  const { status, headers, body } = answerOf('BAD_REQUEST', problem, requestId);
   response.writeHead(status, headers).end(body);
 }
 

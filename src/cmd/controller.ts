@@ -24,7 +24,6 @@ import { Circuits } from '../data/queue/circuits.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
-import { claimStore } from '../data/registry/store-installation.ts';
 import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
@@ -38,11 +37,11 @@ import { RedisLock } from '../runtime/redis-elector.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { CronScheduler } from '../schedule/cron-scheduler.ts';
 import { ResourceCache } from '../store/cache.ts';
-import type { ClusterObjects } from '../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { adminKeySource } from './admin-key-file.ts';
 import { agreedShards } from './agreed-shards.ts';
-import { askRedis } from './ask-redis.ts';
+import { apiServerClockMetric } from './api-server-clock.ts';
 import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
 import type { BootstrapSource } from './bootstrap-check.ts';
 import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
@@ -53,12 +52,14 @@ import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { OwnStore, ownStoreCheck } from './own-store.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { refuseOwn } from './refuse-own.ts';
+import { reportProcess } from './report-process.ts';
 import { clusterObjects, type OpenedStore, openResourceStore } from './resource-store.ts';
 import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
@@ -84,14 +85,20 @@ export const controllerRole: RoleDefinition = {
   run: runControllerRole,
 };
 
-async function runControllerRole(context: RoleContext): Promise<void> {
-  const { config, logger, clock, registry, readiness, stopping } = context;
+async function runControllerRole(given: RoleContext): Promise<void> {
+  const { config, logger, clock, registry, readiness } = given;
   const ending = new AbortController();
-  const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
+  const check = ownStoreCheck(config, { claims: true });
+  const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness, check });
+  const own = new OwnStore(link, given, check);
+  const stopping = AbortSignal.any([given.stopping, own.refused]);
+  const context = { ...given, stopping };
   void watchRedis(link, context, { settings: true });
+  void reportProcess(link, context, 'controller');
   const storeMetrics = createStoreMetrics(registry);
   const keyring = roleKeyring(config, context);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics, keyring });
+  apiServerClockMetric(registry, opened.kubernetes);
   const leading = leaderMetric(registry);
   const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
@@ -121,11 +128,9 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   let following: Promise<unknown> = judgeBootstrap(context, bootstrap, ending.signal);
   try {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
+    await own.requireOwn();
     await checkRedisSettings(link.main, logger);
     await readableLayout(link, context);
-    await askRedis(context, 'whose the data is', () =>
-      claimStore({ redis: link.main, prefix: config.redisKeyPrefix }, config.installation),
-    );
     const shared = { redis: link.main, prefix: config.redisKeyPrefix, clock, logger };
     following = Promise.all([
       following,
@@ -136,7 +141,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     ]);
     while (!stopping.aborted) {
       const term = await elector.acquire(stopping);
-      if (term === null) return;
+      if (term === null) break;
       leading.set(true);
       try {
         bootstrap.failed(null);
@@ -151,6 +156,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
       }
       await clock.sleep(withJitter(retryMs), stopping);
     }
+    own.refused.throwIfAborted();
   } finally {
     ending.abort();
     await Promise.all([following, closeServer(opsServer, 1000)]);
@@ -171,7 +177,7 @@ function bootstrapSource(config: Config): BootstrapSource | undefined {
   return directory === undefined ? undefined : { directory, namespace: leaseNamespace(config), installation: config.installation };
 }
 
-async function bootstrapConfigMap(objects: ClusterObjects | null, config: Config): Promise<ObjectEvent['object'] | null> {
+async function bootstrapConfigMap(objects: KubernetesObjects | null, config: Config): Promise<ObjectEvent['object'] | null> {
   const name = config.bootstrapConfigMap;
   if (objects === null || name === undefined) return null;
   const found = await objects.get(podConfiguration.ConfigMap, { namespace: leaseNamespace(config), name });
@@ -207,7 +213,7 @@ interface Leading {
   context: RoleContext;
   keyring: Keyring;
   opened: OpenedStore;
-  objects: ClusterObjects | null;
+  objects: KubernetesObjects | null;
   recorder: EventRecorder;
   bootstrap: BootstrapReport;
   link: RedisLink;

@@ -26,6 +26,7 @@ test.each([
   ['a header of 1 MB', `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
   ['what is no HTTP', 'hello\r\n\r\n', 400, 'BAD_REQUEST'],
   ['a request without a Host header', 'GET / HTTP/1.1\r\n\r\n', 400, 'BAD_REQUEST'],
+  ['a body in a transfer coding', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 400, 'BAD_REQUEST'],
 ])('%s is answered in the form of all errors, with a request id', async (_, sent, status, code) => {
   const answer = await answerTo(sent);
   expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));

@@ -1,13 +1,11 @@
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { AddressList } from '../core/address-list.ts';
 import { createServer } from '../core/node-http.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
 import { answerHeaders } from './answer-headers.ts';
-import { takeOffBasePath } from './base-path.ts';
-import { answerClientError, answerMissingHost } from './client-error.ts';
+import { answerClientError, answerHeadProblem, headProblem } from './client-error.ts';
 import { boundConnections, type ConnectionLimits, defaultConnectionLimits } from './connection-limits.ts';
 import { defaultLingeringLimits, type LingeringLimits, lingeringClose } from './lingering-close.ts';
-import { toOriginForm } from './origin-form.ts';
 
 export interface HttpServerOptions {
   limits?: Partial<ConnectionLimits & { lingering: Partial<LingeringLimits> }>;
@@ -16,6 +14,9 @@ export interface HttpServerOptions {
   /** Below which everything is served, too; see `takeOffBasePath`. Default: empty. */
   basePath?: string;
 }
+
+/** Host, which is neither empty nor behind a user, and what follows it. */
+const absoluteForm = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i;
 
 /**
  * Makes every HTTP server of the program. Ingest has deadlines of its own for each request; these bound what never becomes one. What Node
@@ -29,7 +30,8 @@ export function createHttpServer(handler: RequestListener, { limits, trustedProx
     connections.onRequest(request.socket);
     linger(request);
     for (const [name, value] of answerHeaders) response.setHeader(name, value);
-    if (request.httpVersion === '1.1' && request.headers.host === undefined) return answerMissingHost(request, response);
+    const problem = headProblem(request);
+    if (problem !== null) return answerHeadProblem(request, response, problem);
     toOriginForm(request);
     takeOffBasePath(request, basePath);
     handler(request, response);
@@ -39,4 +41,29 @@ export function createHttpServer(handler: RequestListener, { limits, trustedProx
     .on('clientError', answerClientError);
   const connections = boundConnections(server, { ...defaultConnectionLimits, ...limits }, new AddressList(trustedProxies));
   return server;
+}
+
+/**
+ * Gives a request whose target is in absolute form, as clients of proxies send it, a target in origin form. The host in the target takes the place of
+ * the `Host` header (RFC 9112, section 3.2.2). The text of path and query is kept: signatures cover it. Other targets stay.
+ */
+function toOriginForm(request: IncomingMessage): void {
+  const target = request.url ?? '';
+  if (target.startsWith('/')) return;
+  const [, host, rest = '/'] = absoluteForm.exec(target) ?? [];
+  if (host === undefined) return;
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
+  request.headers.host = host;
+}
+
+/**
+ * Takes the base path off the target of a request that has it, so that a proxy may strip it or leave it. The rest of the text is kept: signatures cover
+ * it. `basePath`: as `/posthorn`; empty: none.
+ */
+export function takeOffBasePath(request: IncomingMessage, basePath: string): void {
+  const target = request.url ?? '';
+  if (basePath === '' || !target.startsWith(basePath)) return;
+  const rest = target.slice(basePath.length);
+  if (rest.startsWith('/')) request.url = rest;
+  else if (rest === '' || rest.startsWith('?')) request.url = `/${rest}`;
 }

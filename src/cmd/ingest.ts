@@ -13,20 +13,22 @@ import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
-import { answerForeign, OwnStore } from './own-store.ts';
+import { answerForeign, OwnStore, ownStoreCheck } from './own-store.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
+import { reportProcess } from './report-process.ts';
 import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
+import { untilPublished } from './until-published.ts';
 import { publicHealth } from './upstream-health.ts';
 import { watchRedis } from './watch-redis.ts';
 
 /** Takes events, and needs nothing but Redis for it: no request of the API delays it, and it has no way to Kubernetes. */
 export const ingestRole: RoleDefinition = {
   role: 'ingest',
-  checks: ['redis', 'installation'],
+  checks: ['redis', 'installation', 'configuration'],
   heapGrowthPercent: trafficHeapGrowthPercent,
   run: runIngest,
 };
@@ -36,9 +38,11 @@ async function runIngest(context: RoleContext): Promise<void> {
   const ops = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
   const health = publicHealth(context);
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config, logger), { name: 'ingest', prefix, logger, readiness });
+  const check = ownStoreCheck(config, { claims: false });
+  const link = new RedisLink(redisOf(config, logger), { name: 'ingest', prefix, logger, readiness, check });
   void watchRedis(link, context, { settings: false });
-  const own = new OwnStore(link, context);
+  void reportProcess(link, context, 'ingest');
+  const own = new OwnStore(link, context, check);
   const records = publishedRecords(link, context);
   const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;
@@ -77,6 +81,7 @@ async function runIngest(context: RoleContext): Promise<void> {
     shards = await agreedShards(link, context);
   }
   records.start();
+  await untilPublished(records, context);
   await aborted(stopping);
   await drainServer(server, config.drainMs);
   others.close();

@@ -1,6 +1,7 @@
 import { sharedCall } from '../core/shared-call.ts';
 import { connectedProcesses } from '../data/membership/connected-processes.ts';
 import { PoolReports } from '../data/membership/pool-reports.ts';
+import { ProcessReports } from '../data/membership/process-reports.ts';
 import { knownWorkers } from '../data/membership/worker-directory.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { storeLayout } from '../data/registry/store-layout.ts';
@@ -38,6 +39,7 @@ export function installationReader(options: InstallationReaderOptions): Installa
     workers: sharedCall(() => knownWorkers({ redis, prefix }, maxWorkers)),
     pools: sharedCall(async () => (namespace === null ? null : await new PoolReports({ redis, prefix }).read())),
     processes: sharedCall(() => connectedProcesses({ redis, prefix })),
+    reports: sharedCall(() => new ProcessReports({ redis, prefix }).read()),
     shards: sharedCall(async () => {
       const total = shards();
       const seen = Array.from({ length: Math.min(total, maxShards) }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));

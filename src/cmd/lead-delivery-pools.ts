@@ -11,7 +11,7 @@ import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { knownServers } from '../redis/connection.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import type { ResourceCache } from '../store/cache.ts';
-import type { ClusterObjects } from '../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -23,7 +23,7 @@ export interface PoolLeading {
   context: RoleContext;
   opened: Pick<OpenedStore, 'store'>;
   /** Null: resources do not live in Kubernetes. */
-  objects: ClusterObjects | null;
+  objects: KubernetesObjects | null;
   /** For the pools; null there, too. */
   cache: ResourceCache<'DeliveryPool'> | null;
   poolReaches: PoolReaches | null;

@@ -1,15 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { requireOwnStore } from '../data/registry/store-installation.ts';
+import { claimKeys, claimStore, requireOwnStore } from '../data/registry/store-installation.ts';
 import { answerError } from '../ingest/answer.ts';
+import type { ConnectionCheck } from '../redis/connection-gate.ts';
+import { askRedis } from './ask-redis.ts';
+import type { Config } from './config.ts';
 import { lastingComplaint } from './lasting-complaint.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';
 
 const retryMs = 1000;
-/** Another Redis may stand behind the address at every connect, and the controllers claim a new one only when they start. */
+/** Also without a new connection the data may become another's, as of a backup that is restored. */
 const lookMs = 5000;
+
+/**
+ * What each connection to Redis must pass: that the data there is of the installation that the process is of, or of none yet. `claims`: data of none
+ * becomes that of the installation.
+ */
+export function ownStoreCheck({ redisKeyPrefix: prefix, installation }: Config, { claims }: { claims: boolean }): ConnectionCheck {
+  const confirm = claims ? claimStore : requireOwnStore;
+  return { keys: claimKeys(prefix), ask: (redis) => confirm({ redis, prefix }, installation) };
+}
 
 /**
  * Whether Redis holds the data of the installation that the process is of. While it holds that of another one the process is not ready (check
@@ -18,13 +30,17 @@ const lookMs = 5000;
 export class OwnStore {
   readonly #link: RedisLink;
   readonly #context: RoleContext;
+  readonly #check: ConnectionCheck;
   readonly #judge: (found: string | null) => void;
+  readonly #refused = new AbortController();
   #isJudged = false;
   #refusal: PosthornError | null = null;
 
-  constructor(link: RedisLink, context: RoleContext) {
+  /** `check`: that of the link. */
+  constructor(link: RedisLink, context: RoleContext, check: ConnectionCheck) {
     this.#link = link;
     this.#context = context;
+    this.#check = check;
     const message = 'Redis holds the data of another installation; this process does not work with it';
     this.#judge = lastingComplaint(context, { check: 'installation', message });
   }
@@ -32,6 +48,11 @@ export class OwnStore {
   /** INVALID_CONFIG while it is another's. */
   get refusal(): PosthornError | null {
     return this.#refusal;
+  }
+
+  /** Aborts with the refusal once it is another's, for good. */
+  get refused(): AbortSignal {
+    return this.#refused.signal;
   }
 
   /** False until Redis has answered for the first time. */
@@ -50,8 +71,16 @@ export class OwnStore {
     void this.#watch();
   }
 
+  /** Waits until Redis has answered, or the process is to stop; looks again as `untilOwn` does. Throws INVALID_CONFIG when it is another's. */
+  async requireOwn(): Promise<void> {
+    await askRedis(this.#context, 'whose the data is', () => this.#check.ask(this.#link.main));
+    void this.#watch();
+  }
+
   async #watch(): Promise<void> {
     const { clock, stopping } = this.#context;
+    // Another Redis may stand behind the address at every connect.
+    this.#link.main.on('ready', () => void this.#look());
     while (!stopping.aborted) {
       await clock.sleep(lookMs, stopping);
       await this.#look();
@@ -59,9 +88,9 @@ export class OwnStore {
   }
 
   async #look(): Promise<void> {
-    const { config, logger, readiness, stopping } = this.#context;
+    const { logger, readiness, stopping } = this.#context;
     try {
-      await requireOwnStore({ redis: this.#link.main, prefix: config.redisKeyPrefix }, config.installation);
+      await this.#check.ask(this.#link.main);
       this.#refusal = null;
     } catch (error) {
       if (stopping.aborted) return;
@@ -71,6 +100,8 @@ export class OwnStore {
         return;
       }
       this.#refusal = error;
+      this.#link.doubt();
+      this.#refused.abort(error);
     }
     if (!this.#isJudged && this.#refusal === null) readiness.set('installation', { ok: true });
     this.#isJudged = true;

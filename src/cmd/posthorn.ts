@@ -20,8 +20,8 @@ async function main(): Promise<void> {
       process.stdout.write(`posthorn ${version}\n`);
       return;
     case 'crds': {
-      const { crdsYaml } = await import('./crds.ts');
-      process.stdout.write(crdsYaml());
+      const { allCrds, crdYaml } = await import('../resources/custom-resource-definitions.ts');
+      process.stdout.write(allCrds().map(crdYaml).join('---\n'));
       return;
     }
     case 'lint': {

@@ -3,6 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import { type ConnectedRole, processName } from '../data/membership/connected-processes.ts';
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient, watchNodes } from '../redis/connection.ts';
+import { type ConnectionCheck, gateConnection } from '../redis/connection-gate.ts';
 import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
@@ -16,13 +17,20 @@ export class RedisLink {
   readonly #name: string;
   readonly #logger: Logger;
   readonly #clients = new Set<RedisClient>();
+  readonly #check: ConnectionCheck | undefined;
+  readonly #doubts = new Set<() => void>();
   #isClosing = false;
   readonly main: RedisClient;
 
-  constructor(address: RedisAddress, options: { name: ConnectedRole; prefix: string; logger: Logger; readiness: Readiness }) {
+  /** `check`: what each connection must pass before it carries anything. */
+  constructor(
+    address: RedisAddress,
+    options: { name: ConnectedRole; prefix: string; logger: Logger; readiness: Readiness; check?: ConnectionCheck },
+  ) {
     this.#address = address;
     this.#name = options.name;
     this.#logger = options.logger;
+    this.#check = options.check;
     this.main = this.#commands(processName({ role: options.name, prefix: options.prefix, version }));
     this.#watch(options.readiness);
     this.#watchNodes(options.readiness);
@@ -47,6 +55,11 @@ export class RedisLink {
     return false;
   }
 
+  /** Holds back what is sent from now on until the connections have passed their check again. */
+  doubt(): void {
+    for (const doubt of this.#doubts) doubt();
+  }
+
   close(): void {
     this.#isClosing = true;
     for (const client of this.#clients) client.disconnect();
@@ -61,6 +74,11 @@ export class RedisLink {
   #open(client: RedisClient): RedisClient {
     this.#clients.add(client);
     client.once('end', () => this.#clients.delete(client));
+    if (this.#check !== undefined) {
+      const doubt = gateConnection(client, this.#check);
+      this.#doubts.add(doubt);
+      client.once('end', () => this.#doubts.delete(doubt));
+    }
     // The reason is told by the main connection; the commands that fail have an error of their own.
     client.on('error', () => {});
     return client;

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ReplicatedWrites } from '../redis/replicated-writes.ts';
-import type { ClusterObjects } from '../store/cluster-objects.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import { meteredStore } from '../store/metered-store.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { defaultBlockMs, RedisStore } from '../store/redis/redis-store.ts';
@@ -20,7 +20,7 @@ export interface OpenedStore {
 }
 
 /** Objects that are not Posthorn's own; null when resources live in Redis. */
-export async function clusterObjects({ kubernetes }: OpenedStore, clock: Clock): Promise<ClusterObjects | null> {
+export async function clusterObjects({ kubernetes }: OpenedStore, clock: Clock): Promise<KubernetesObjects | null> {
   if (kubernetes === null) return null;
   const { KubernetesObjects } = await import('../store/kubernetes/kubernetes-objects.ts');
   return new KubernetesObjects({ api: kubernetes, clock });

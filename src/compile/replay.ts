@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { compileCelSearch } from '../core/cel-filter.ts';
 import { isPosthornError } from '../core/errors.ts';
+import { hopOfObject } from '../core/hops.ts';
 import { resourceId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import type { ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
@@ -32,6 +33,7 @@ export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<Re
   const complaint = spec.filter.where === undefined ? null : whereComplaint(spec.filter.where);
   if (complaint !== null) return refuse('InvalidFilter', `spec.filter.where: ${complaint}`);
   const { destinationId } = inputs;
+  const hop = hopOfObject(metadata);
   const record: ReplayRecord = {
     v: recordLayoutVersion,
     id: resourceId(definition.idPrefix, metadata),
@@ -44,6 +46,7 @@ export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<Re
     ratePerSecond: spec.ratePerSecond,
     ...(destinationId !== undefined && { destinationId }),
     ...(spec.stopAfterFailurePercent !== undefined && { stopAfterFailurePercent: spec.stopAfterFailurePercent }),
+    ...(hop !== null && { hop }),
     isDryRun: spec.dryRun,
     isSuspended: spec.suspend,
     isCancelled: spec.cancel,

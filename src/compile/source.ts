@@ -4,7 +4,7 @@ import { hasStandardSecrets } from '../core/providers/providers.ts';
 import { recordLayoutVersion, type SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
+import { verificationSecretsIn } from '../core/verification-secrets.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { source as definition } from '../resources/source.ts';
 import { type Compiled, refuse } from './compiled.ts';
@@ -29,10 +29,13 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
   const { metadata, spec } = object;
   const { organization, signingSecret, previousSecret, keyring, published } = inputs;
   const id = resourceId(definition.idPrefix, metadata);
-  const secrets = signingSecret === undefined ? [] : signingSecretsOf(spec.provider, signingSecret);
-  if (secrets === null) return refusedSecret(spec.provider, 'signingSecretRef');
-  const previousSecrets = previousSecret === undefined ? [] : signingSecretsOf(spec.provider, previousSecret);
-  if (previousSecrets === null) return refusedSecret(spec.provider, 'rotation.previousSecretRef');
+  const present = signingSecretsOf(spec.provider, signingSecret);
+  if (present.problem !== undefined) return refusedSecret(present, 'signingSecretRef');
+  const previous = signingSecretsOf(spec.provider, previousSecret);
+  if (previous.problem !== undefined) return refusedSecret(previous, 'rotation.previousSecretRef');
+  const { secrets, publicKeys } = present;
+  if (spec.handshake?.type === 'crc_token' && secrets.length === 0)
+    return refusedSecret({ problem: 'contains no secret, with which the handshake crc_token signs' }, 'signingSecretRef');
   const context = recordSealingContext(organization.id, 'source', id, 'signingSecrets');
   const envelopes = [...(published?.signingSecrets ?? []), ...(published?.previousSigningSecrets?.sealed ?? [])];
   const seal = (secret: string): string => sealValue(secret, context, envelopes, keyring);
@@ -58,10 +61,15 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       provider: spec.provider,
       ...(verification !== undefined && { verification: { ...verification, header: verification.header.toLowerCase() } }),
       signingSecrets: secrets.map(seal),
+      ...(publicKeys.length > 0 && { publicKeys }),
       ...(rotation !== undefined && {
-        previousSigningSecrets: { sealed: previousSecrets.map(seal), validUntilMs: Date.parse(rotation.validUntil) },
+        previousSigningSecrets: {
+          sealed: previous.secrets.map(seal),
+          ...(previous.publicKeys.length > 0 && { publicKeys: previous.publicKeys }),
+          validUntilMs: Date.parse(rotation.validUntil),
+        },
       }),
-      rejectInvalidSignatures: spec.rejectInvalidSignatures ?? secrets.length > 0,
+      rejectInvalidSignatures: spec.rejectInvalidSignatures ?? secrets.length + publicKeys.length > 0,
       ...(rateLimitPerMinute !== undefined && { rateLimitPerMinute }),
       ...(ipFilter !== undefined && { ipFilter }),
       ...(dedup !== undefined && { dedup }),
@@ -98,13 +106,13 @@ function dedupOf({ dedup }: PosthornObject<'Source'>['spec']): SourceRecord['ded
   return { strategy: dedup.strategy, header: dedup.header?.toLowerCase() ?? null, windowHours: dedup.windowHours };
 }
 
-function refusedSecret(provider: SourceRecord['provider'], field: string): Compiled<SourceRecord> {
-  const rule = hasStandardSecrets(provider) ? `not ${standardWebhooksSecretRule}` : 'empty';
-  return refuse('InvalidSigningSecret', `the value behind spec.${field} is ${rule}`);
+function refusedSecret({ problem }: { problem: string }, field: string): Compiled<SourceRecord> {
+  return refuse('InvalidSigningSecret', `the value behind spec.${field} ${problem}`);
 }
 
-function signingSecretsOf(provider: SourceRecord['provider'], value: string): string[] | null {
-  if (hasStandardSecrets(provider)) return standardWebhooksSecrets(value);
+function signingSecretsOf(provider: SourceRecord['provider'], value: string | undefined): ReturnType<typeof verificationSecretsIn> {
+  if (value === undefined) return { secrets: [], publicKeys: [] };
+  if (hasStandardSecrets(provider)) return verificationSecretsIn(value);
   const secret = plainSecret(value);
-  return secret === '' ? null : [secret];
+  return secret === '' ? { problem: 'is empty' } : { secrets: [secret], publicKeys: [] };
 }

@@ -1,4 +1,5 @@
 import { readFieldMapping } from '../core/field-mapping.ts';
+import { withoutByteOrderMark } from '../core/payload-text.ts';
 import { parsePlainJson } from '../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../core/platform-identity.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
@@ -113,7 +114,7 @@ function compileStore(
 /** A JSON object with `client_email` and `private_key`. */
 function isServiceAccountKey(text: string): boolean {
   try {
-    const key: unknown = parsePlainJson(text);
+    const key: unknown = parsePlainJson(withoutByteOrderMark(text));
     if (typeof key !== 'object' || key === null || !('client_email' in key) || !('private_key' in key)) return false;
     return typeof key.client_email === 'string' && typeof key.private_key === 'string';
   } catch {

@@ -80,19 +80,24 @@ describe('an organization', () => {
       expect(await suite.controllers.registry.ids(kind)).toEqual([]);
   });
 
-  test('an organization that is deleted leaves an adopted namespace, with its resources no longer accepted', async () => {
-    await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
-    suite.start();
-    await namespaceOfAcme({ deletionPolicy: 'Delete' });
-    await source();
-    await expectReady('Source', inAcme('orders'));
-    await suite.store.delete('Organization', { name: 'acme' });
-    await expectReady('Source', inAcme('orders'), 'False OrganizationNotFound');
-    await eventually(async () =>
-      expect((await suite.store.get('Namespace', { name: 'acme' })).metadata.labels).not.toHaveProperty(['posthorn.dev/organization']),
-    );
-    expect(await suite.controllers.registry.ids('source')).toEqual([]);
-  });
+  test.each(['Retain', 'Delete'] as const)(
+    'an organization that is deleted leaves an adopted namespace, and its policy decides about its resources: %s',
+    async (deletionPolicy) => {
+      await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
+      suite.start();
+      await namespaceOfAcme({ deletionPolicy });
+      await source();
+      await expectReady('Source', inAcme('orders'));
+      await suite.store.delete('Organization', { name: 'acme' });
+      if (deletionPolicy === 'Retain') await expectReady('Source', inAcme('orders'), 'False OrganizationNotFound');
+      else
+        await eventually(() => expect(suite.store.get('Source', inAcme('orders'))).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+      await eventually(async () =>
+        expect((await suite.store.get('Namespace', { name: 'acme' })).metadata.labels).not.toHaveProperty(['posthorn.dev/organization']),
+      );
+      expect(await suite.controllers.registry.ids('source')).toEqual([]);
+    },
+  );
 
   test('an organization whose namespace is deleted is taken out of force and the namespace is not made again', async () => {
     suite.start();

@@ -1,12 +1,13 @@
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { ClusterKind, ClusterMetadata, ClusterObjects, ClusterQuery } from '../store/cluster-objects.ts';
+import type { ClusterKind, ClusterMetadata, ClusterQuery } from '../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import { ReflectorBackoff } from '../store/reflector-backoff.ts';
 import type { Version } from '../store/store.ts';
 
 export interface FollowOptions {
-  objects: Pick<ClusterObjects, 'list' | 'watch'>;
+  objects: Pick<KubernetesObjects, 'list' | 'watch'>;
   kind: ClusterKind;
   query: ClusterQuery;
   /** Called for every object that is there, and again whenever one changes or goes. */

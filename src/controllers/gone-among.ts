@@ -1,13 +1,13 @@
 import { behindAlertTarget } from '../core/alert.ts';
 import type { GoneIds } from '../data/shard/messages.ts';
-import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { kinds } from '../resources/kinds.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import { isOf } from './references.ts';
 
 interface World {
   caches: ControllerCaches;
-  webhooks: Pick<WebhookStore, 'applicationsById' | 'endpointsById'>;
+  webhooks: Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById'>;
 }
 
 /** Which ids of counters and targets stand for what an organization has no more. What is of no known kind is not gone. */

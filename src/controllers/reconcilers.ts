@@ -1,6 +1,10 @@
+import { compileFilterDefinition } from '../compile/filter.ts';
+import { compilePayloadSchema } from '../compile/payload-schema.ts';
+import { compileTransform } from '../compile/transform.ts';
+import { compileWebhookApplication } from '../compile/webhook-application.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Keyring } from '../core/sealing.ts';
-import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
 import { kindsWithSecrets } from '../resources/references.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
@@ -12,12 +16,10 @@ import { CodeChecks } from './code-checks.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { CredentialsSink } from './credentials-sink.ts';
 import { destinationRules } from './destination/destination-rules.ts';
-import { filterRules } from './filter/filter-rules.ts';
 import type { GoneIds } from './gone-ids.ts';
 import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler, type OrganizationReconcilerOptions } from './organization/organization-reconciler.ts';
-import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { type RecordSink, registrySink } from './record-sink.ts';
 import { replayRules } from './replay/replay-rules.ts';
 import { type Queues, requeueReferrers } from './requeue.ts';
@@ -28,14 +30,14 @@ import {
   type ResourceReconcilerOptions,
   type ResourceRules,
 } from './resource-reconciler.ts';
+import { rotatingManager } from './rotating-manager.ts';
 import { type LeaderNotes, rotationSink } from './rotation-sink.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
 import { ShardDirectory } from './shard-directory.ts';
+import { contentOf, refusedContent } from './shared-content.ts';
 import { sourceRules } from './source/source-rules.ts';
 import type { StatusWriter } from './status-writer.ts';
-import { transformRules } from './transform/transform-rules.ts';
-import { webhookApplicationRules } from './webhook-application/webhook-application-rules.ts';
 import { webhookApplicationSink } from './webhook-application/webhook-application-sink.ts';
 import { webhookEndpointRules } from './webhook-endpoint/webhook-endpoint-rules.ts';
 import { webhookEndpointSink } from './webhook-endpoint/webhook-endpoint-sink.ts';
@@ -89,7 +91,7 @@ export function webhookStoreSinks({
   ...options
 }: Pick<ReconcilersOptions, 'caches' | 'publisher' | 'queues' | 'shards'> & {
   /** Of this leader. */
-  webhookStore: WebhookStore;
+  webhookStore: RedisWebhookStore;
 }): WebhookSinks {
   const sinkOptions = { webhooks: webhookStore, publisher: options.publisher, organizations: options.caches.Organization };
   const created =
@@ -130,10 +132,16 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     new ResourceReconciler(rules, sink, cacheOf[rules.kind], options, credentials);
   return {
     Organization: new OrganizationReconciler(options),
-    Source: signed(sourceRules(keyring), rotationSink('source', registrySink(publisher, 'source'), options)),
+    Source: signed(
+      sourceRules(keyring),
+      rotationSink('source', registrySink(publisher, 'source'), { ...options, rotatedBy: rotatingManager('Source', options) }),
+    ),
     Destination: signed(
       destinationRules({ ...options, shards: directory }),
-      rotationSink('destination', registrySink(publisher, 'destination'), options),
+      rotationSink('destination', registrySink(publisher, 'destination'), {
+        ...options,
+        rotatedBy: rotatingManager('Destination', options),
+      }),
     ),
     Route: published(routeRules(caches, directory, code, mailDomains)),
     Filter: published(filterRules(caches)),
@@ -144,8 +152,52 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     Replay: published(replayRules(caches)),
     ApiKey: published(apiKeyRules(caches, clock)),
     WebhookEventType: keptIn(webhooks.eventType, webhookEventTypeRules(checks, clock)),
-    WebhookApplication: keptIn(webhooks.application, webhookApplicationRules()),
+    WebhookApplication: keptIn(webhooks.application, {
+      kind: 'WebhookApplication',
+      evaluate: async (object, organization) => compileWebhookApplication(object, organization),
+    }),
     WebhookEndpoint: keptIn(webhooks.endpoint, webhookEndpointRules({ ...options, ended: endpointEnded })),
     WebhookSubscription: keptIn(webhooks.subscription, webhookSubscriptionRules(caches, code)),
+  };
+}
+
+/** A filter is only checked: it takes effect in the records of the routes that refer to it. */
+function filterRules(caches: ControllerCaches): ResourceRules<'Filter'> {
+  return {
+    kind: 'Filter',
+    evaluate: async (object, organization) => {
+      const { content, unresolved } = contentOf(caches, object, organization);
+      if (unresolved !== undefined) return { unresolved };
+      const { refusal } = compileFilterDefinition(content);
+      return refusal === undefined ? {} : refusedContent(object, refusal);
+    },
+  };
+}
+
+/** Routes name the record of a transform, so that many share it. */
+function transformRules(caches: ControllerCaches, checks: CodeChecks): ResourceRules<'Transform'> {
+  return {
+    kind: 'Transform',
+    evaluate: async (object, organization) => {
+      const { content, unresolved } = contentOf(caches, object, organization);
+      if (unresolved !== undefined) return { unresolved, isWithdrawn: true };
+      const refusal = await checks.transform(content, organization);
+      return refusal === null ? { record: compileTransform(object, content, organization) } : refusedContent(object, refusal);
+    },
+  };
+}
+
+/** Routes name the record of a schema, so that many share it. */
+function payloadSchemaRules(caches: ControllerCaches, checks: CodeChecks): ResourceRules<'PayloadSchema'> {
+  return {
+    kind: 'PayloadSchema',
+    evaluate: async (object, organization, published) => {
+      const { content, unresolved } = contentOf(caches, object, organization);
+      if (unresolved !== undefined) return { unresolved, isWithdrawn: true };
+      const { jsonSchema, refusal } = await checks.schema(content, organization);
+      if (refusal !== undefined) return refusedContent(object, refusal);
+      const record = compilePayloadSchema(object, { organization, jsonSchema, published: await published() });
+      return { record, status: { version: record.version } };
+    },
   };
 }

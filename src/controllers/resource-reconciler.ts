@@ -2,10 +2,11 @@ import type { Refusal } from '../compile/compiled.ts';
 import { compileOrganization, type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
 import { addressNotAllowed, type OutgoingAddress, outgoingRefusal, type WorkerReach } from '../compile/outgoing-address.ts';
 import type { Clock } from '../core/clock.ts';
+import { carriesCredential } from '../core/credential-names.ts';
 import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind } from '../core/records.ts';
+import { isRecord } from '../resources/field-tree.ts';
 import { kinds, type ObjectOf, type PosthornKind, type PosthornObject, type RecordKindOf } from '../resources/kinds.ts';
-import { literalCredentialsIn } from '../resources/literal-credentials.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
@@ -329,4 +330,17 @@ function refused(refusal: Refusal, isStalled: boolean): Verdict {
     programmed: { status: 'False', reason: 'NotAccepted', message: 'no generation is programmed' },
     isStalled,
   };
+}
+
+/** Paths of the values of headers in a spec that are credentials in clear, such as `spec.http.headers[Authorization].value`, wherever the list is. */
+function literalCredentialsIn(spec: unknown, path = 'spec'): string[] {
+  if (Array.isArray(spec))
+    return spec.flatMap((each: unknown, index) => {
+      if (!isRecord(each)) return [];
+      const { name, value } = each;
+      if (typeof name !== 'string' || typeof value !== 'string') return literalCredentialsIn(each, `${path}[${index}]`);
+      return path.endsWith('.headers') && carriesCredential({ name, value }) ? [`${path}[${name}].value`] : [];
+    });
+  if (!isRecord(spec)) return [];
+  return Object.entries(spec).flatMap(([member, inner]) => literalCredentialsIn(inner, `${path}.${member}`));
 }

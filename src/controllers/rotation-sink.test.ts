@@ -43,11 +43,11 @@ async function prepared(own: SourceRecord | null = ownSource): Promise<void> {
 }
 
 /** The sinks of a leader over this client. */
-function leaderOn(client: RedisClient = redis.client) {
+function leaderOn(client: RedisClient = redis.client, by: string | null = null) {
   const publisher = new FencedPublisher(new RedisRegistryPublisher(client, prefix), 1, new IdOwners());
   const notes = new OwnEventNotes({ redis: client, prefix });
   const leaderNotes = { notes, hasOwnSource: (id: string) => readHasOwnSource({ redis: client, prefix }, id) };
-  const options = { publisher, keyring: testKeyring, clock: systemClock, leaderNotes, shards };
+  const options = { publisher, keyring: testKeyring, clock: systemClock, leaderNotes, shards, rotatedBy: async () => by };
   return {
     source: rotationSink('source', registrySink(publisher, 'source'), options),
     destination: rotationSink('destination', registrySink(publisher, 'destination'), options),
@@ -80,6 +80,16 @@ test('the rotated secret of a source is told, once, with the end of the old one,
   });
   expect(Date.parse(String(event?.payload['occurredAt']))).toBeGreaterThanOrEqual(beforeMs);
   expect(await stored()).toEqual(rotated);
+});
+
+test('the public key of a source that is replaced is told, with the end of the old one', async () => {
+  const sink = leaderOn().source;
+  const [old, current] = ['whpk_b2xk', 'whpk_bmV3'];
+  await sink.publish(source([], { publicKeys: [old] }));
+  await sink.publish(source([], { publicKeys: [current], previousSigningSecrets: { sealed: [], publicKeys: [old], validUntilMs } }));
+  expect((await noted()).map(({ payload }) => payload.data)).toEqual([
+    expect.objectContaining({ kind: 'source', sourceId: 'src_a', previousSecretExpiresAt: '2096-10-02T07:06:40.000Z' }),
+  ]);
 });
 
 test('the rotated secret of a destination is told; while the Secret has the old one, too, that has no end', async () => {
@@ -137,6 +147,24 @@ test.each<Death>(['before', 'after'])('a rotation is one event when the leader d
       expect(await stored()).toEqual(source([two]));
     },
   });
+});
+
+test('who rotated a secret is told, also by the next leader', async () => {
+  const asked: string[] = [];
+  await dieEverywhere(redis.client, 'after', {
+    prepare: async () => {
+      await prepared();
+      await leaderOn().source.publish(source([one]));
+    },
+    work: (client) => leaderOn(client, 'kubectl-edit').source.publish(source([two])),
+    look: async () => {
+      await leaderOn(redis.client, 'other').source.publish(source([two]));
+      const managers = new Set((await noted()).map(({ payload }) => String(payload.data['by'])));
+      expect(managers.size).toBe(1);
+      asked.push(...managers);
+    },
+  });
+  expect(new Set(asked)).toEqual(new Set(['kubectl-edit', 'other']));
 });
 
 test('a rotation that is still to be told is told before the next one', async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { signingKeyPrefix } from '../core/ed25519-keys.ts';
+import { publicKeyPrefix, signingKeyPrefix } from '../core/ed25519-keys.ts';
 import type { UntoldRotation } from '../core/own-event.ts';
 import type { DestinationRecord, RecordByKind, SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
@@ -26,6 +26,8 @@ export interface RotationSinkOptions {
   /** Null: nobody is told. */
   leaderNotes: LeaderNotes | null;
   shards: number;
+  /** Which field manager rotated the secret of a record; null: not known. */
+  rotatedBy(record: SignedRecord): Promise<string | null>;
 }
 
 /** The replaced secret stands beside the new one, and so holds for as long as it does. */
@@ -38,11 +40,12 @@ const withoutEnd = '9999-12-31T23:59:59.000Z';
 export function rotationSink<R extends SignedKind>(
   kind: R,
   sink: RecordSink<RecordByKind[R]>,
-  { publisher, keyring, clock, leaderNotes, shards }: RotationSinkOptions,
+  { publisher, keyring, clock, leaderNotes, shards, rotatedBy }: RotationSinkOptions,
 ): RecordSink<RecordByKind[R]> {
   if (leaderNotes === null) return sink;
-  const note = async ({ id, org }: SignedRecord, { atMs, shard, previousSecretExpiresAt }: UntoldRotation): Promise<void> => {
-    const data = { kind, [`${kind}Id`]: id, rotatedAt: new Date(atMs).toISOString(), previousSecretExpiresAt };
+  const note = async ({ id, org }: SignedRecord, { atMs, shard, by, previousSecretExpiresAt }: UntoldRotation): Promise<void> => {
+    const rotatedAt = new Date(atMs).toISOString();
+    const data = { kind, [`${kind}Id`]: id, ...(by !== undefined && { by }), rotatedAt, previousSecretExpiresAt };
     await leaderNotes.notes.noteOfOrganization({ org, kind: 'secretRotated', about: `${id} ${atMs}`, data }, shard);
   };
   return {
@@ -53,10 +56,18 @@ export function rotationSink<R extends SignedKind>(
       if (stored?.org !== record.org) return sink.publish(record);
       if (stored.untoldRotation !== undefined) await note(stored, stored.untoldRotation);
       const open = (envelope: string): string =>
-        keyring.open(envelope, recordSealingContext(record.org, kind, record.id, 'signingSecrets'));
+        envelope.startsWith(publicKeyPrefix)
+          ? envelope
+          : keyring.open(envelope, recordSealingContext(record.org, kind, record.id, 'signingSecrets'));
       const replaced = replacedEnvelope(envelopesOf(stored), envelopesOf(record), open);
       if (replaced === null || !(await leaderNotes.hasOwnSource(record.org))) return sink.publish(record);
-      const rotation = { atMs: clock.now(), shard: shardOf(record.org, shards), previousSecretExpiresAt: endOf(replaced, record) };
+      const by = await rotatedBy(record);
+      const rotation = {
+        atMs: clock.now(),
+        shard: shardOf(record.org, shards),
+        previousSecretExpiresAt: endOf(replaced, record),
+        ...(by !== null && { by }),
+      };
       const obstacle = await sink.publish({ ...record, untoldRotation: rotation });
       if (obstacle !== null) return obstacle;
       await note(record, rotation);
@@ -65,19 +76,20 @@ export function rotationSink<R extends SignedKind>(
   };
 }
 
+/** Those of the secrets, and public keys, which are not sealed. */
 function envelopesOf(record: SignedRecord): readonly string[] {
-  if (!('type' in record)) return record.signingSecrets;
+  if (!('type' in record)) return [...record.signingSecrets, ...(record.publicKeys ?? [])];
   return record.type === 'http' ? record.http.signingSecrets : [];
 }
 
-/** The envelope of the current secret before, or of the current Ed25519 key, where that has become another; null: none has, or it does not open. */
+/** The envelope of the current secret before, of the current Ed25519 key, or the public key, where that has become another; null: none has, or it does not open. */
 function replacedEnvelope(before: readonly string[], after: readonly string[], open: (envelope: string) => string): string | null {
   if (before.length === after.length && before.every((envelope, i) => envelope === after[i])) return null;
   try {
     const opened = (envelopes: readonly string[]) => envelopes.map((envelope) => ({ envelope, text: open(envelope) }));
     const [old, current] = [opened(before), opened(after)];
-    for (const isKey of [false, true]) {
-      const firstOf = (all: typeof old) => all.find(({ text }) => text.startsWith(signingKeyPrefix) === isKey);
+    for (const wanted of [null, signingKeyPrefix, publicKeyPrefix]) {
+      const firstOf = (all: typeof old) => all.find(({ text }) => prefixOf(text) === wanted);
       const [was, is] = [firstOf(old), firstOf(current)];
       if (was !== undefined && is !== undefined && was.text !== is.text) return was.envelope;
     }
@@ -87,8 +99,14 @@ function replacedEnvelope(before: readonly string[], after: readonly string[], o
   return null;
 }
 
+/** Of an Ed25519 key; null: it is another secret. */
+function prefixOf(text: string): string | null {
+  return [signingKeyPrefix, publicKeyPrefix].find((prefix) => text.startsWith(prefix)) ?? null;
+}
+
 function endOf(replaced: string, record: SignedRecord): string | null {
   if (envelopesOf(record).includes(replaced)) return withoutEnd;
   const previous = 'previousSigningSecrets' in record ? record.previousSigningSecrets : undefined;
-  return previous?.sealed.includes(replaced) === true ? new Date(previous.validUntilMs).toISOString() : null;
+  const isPrevious = previous !== undefined && [...previous.sealed, ...(previous.publicKeys ?? [])].includes(replaced);
+  return isPrevious ? new Date(previous.validUntilMs).toISOString() : null;
 }

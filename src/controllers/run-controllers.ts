@@ -8,16 +8,17 @@ import type { ArchiveTroubles } from '../data/history/archive-troubles.ts';
 import type { CircuitFeed } from '../data/queue/circuit-feed.ts';
 import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryPublisher } from '../data/registry/registry.ts';
-import type { ReplayRunReader } from '../data/replays/replay-run.ts';
+import type { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
 import type { MessagePurger } from '../data/shard/messages.ts';
-import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { byKind, configurationKinds, kinds } from '../resources/kinds.ts';
 import { runController } from '../runtime/controller.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import type { ClusterKind, ClusterObjects, ClusterQuery } from '../store/cluster-objects.ts';
+import type { ClusterKind, ClusterQuery } from '../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import type { CompleteStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { WorkerReaches } from './delivery-pool/pool-reaches.ts';
@@ -50,7 +51,7 @@ export interface RunControllersOptions {
   caches: ControllerCaches;
   store: CompleteStore;
   /** Objects that are not Posthorn's own; null where resources do not live in Kubernetes. */
-  objects: ClusterObjects | null;
+  objects: KubernetesObjects | null;
   /** Whose api and controller get rights where organizations live; null: resources do not live in Kubernetes, where alone rights are needed. */
   installation: Installation | null;
   /** As in `OrganizationQuotasOptions`, from when the caches are filled. */
@@ -58,7 +59,7 @@ export interface RunControllersOptions {
   pools: Pools | null;
   registry: RegistryPublisher;
   /** Applications, endpoints and subscriptions as the leader of this epoch writes them. */
-  webhooks(epoch: number): WebhookStore;
+  webhooks(epoch: number): RedisWebhookStore;
   circuits: Circuits;
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
@@ -68,7 +69,7 @@ export interface RunControllersOptions {
   /** Null: addresses need not be confirmed. */
   mailRecipients: Pick<MailRecipients, 'states'> | null;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
-  replayRuns: Pick<ReplayRunReader, 'find'>;
+  replayRuns: Pick<RedisReplayRuns, 'find'>;
   leaderNotes: LeaderNotes;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */

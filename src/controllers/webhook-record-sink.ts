@@ -1,7 +1,7 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
 import { isPosthornError, type PosthornError } from '../core/errors.ts';
-import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { claimId, type Obstacle, type RecordSink } from './record-sink.ts';
@@ -9,7 +9,7 @@ import { organizationOf } from './references.ts';
 
 export interface WebhookSinkOptions {
   /** Under the epoch of this leader. */
-  webhooks: WebhookStore;
+  webhooks: RedisWebhookStore;
   publisher: Pick<FencedPublisher, 'write' | 'claim'>;
   organizations: ResourceCache<'Organization'>;
 }

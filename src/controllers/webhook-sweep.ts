@@ -1,6 +1,6 @@
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { kinds } from '../resources/kinds.ts';
 import { allObjects } from '../store/all-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
@@ -13,7 +13,7 @@ type WebhookKind = 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscripti
 export interface WebhookSweepOptions {
   caches: Pick<ControllerCaches, WebhookKind | 'WebhookEventType' | 'Organization' | 'owners' | 'retained'>;
   publisher: Pick<FencedPublisher, 'ids' | 'write'>;
-  webhooks: WebhookStore;
+  webhooks: RedisWebhookStore;
   store: Pick<ResourceStore, 'list'>;
   logger: Logger;
 }

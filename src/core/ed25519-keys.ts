@@ -6,6 +6,8 @@ export const publicKeyPrefix = 'whpk_';
 
 const seedBytes = 32;
 const publicBytes = 32;
+/** DER of SubjectPublicKeyInfo (RFC 8410) in front of the public key. */
+const publicHead = Buffer.from('302a300506032b6570032100', 'hex');
 /** DER of PKCS #8 (RFC 8410) in front of the seed. */
 const privateHead = Buffer.from('302e020100300506032b657004220420', 'hex');
 
@@ -25,10 +27,8 @@ export function newSigningKey(): string {
 
 /** The key behind `whsk_` + base64 of a seed, or of a seed and its public key. `problem` says what is wrong with it, and nothing of the key. */
 export function ed25519Key(secret: string): (Ed25519Key & { problem?: undefined }) | { problem: string } {
-  const encoded = secret.slice(signingKeyPrefix.length);
-  const bytes = Buffer.from(encoded, 'base64');
-  const isWhole = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && withoutPadding(bytes.toString('base64')) === withoutPadding(encoded);
-  if (!secret.startsWith(signingKeyPrefix) || !isWhole || (bytes.length !== seedBytes && bytes.length !== seedBytes + publicBytes))
+  const bytes = bytesBehind(signingKeyPrefix, secret);
+  if (bytes === null || (bytes.length !== seedBytes && bytes.length !== seedBytes + publicBytes))
     return { problem: `is not ${signingKeyRule}` };
   const key = createPrivateKey({ key: Buffer.concat([privateHead, bytes.subarray(0, seedBytes)]), format: 'der', type: 'pkcs8' });
   const own = publicBytesOf(key);
@@ -38,6 +38,23 @@ export function ed25519Key(secret: string): (Ed25519Key & { problem?: undefined 
 }
 
 export const signingKeyRule = `${signingKeyPrefix} followed by the base64 of 32 bytes (the seed of an Ed25519 key) or 64 bytes (the seed and the public key)`;
+
+/** The key behind `whpk_` + base64 of a public key, which verifies v1a signatures; null: it is none. */
+export function ed25519PublicKey(text: string): KeyObject | null {
+  const bytes = bytesBehind(publicKeyPrefix, text);
+  if (bytes?.length !== publicBytes) return null;
+  return createPublicKey({ key: Buffer.concat([publicHead, bytes]), format: 'der', type: 'spki' });
+}
+
+export const publicKeyRule = `${publicKeyPrefix} followed by the base64 of 32 bytes (an Ed25519 public key)`;
+
+/** Null: the text is not the prefix and Base64 without bits left over. */
+function bytesBehind(prefix: string, text: string): Buffer | null {
+  const encoded = text.slice(prefix.length);
+  const bytes = Buffer.from(encoded, 'base64');
+  const isWhole = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && withoutPadding(bytes.toString('base64')) === withoutPadding(encoded);
+  return text.startsWith(prefix) && isWhole ? bytes : null;
+}
 
 function publicBytesOf(key: KeyObject): Buffer {
   return createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(-publicBytes);

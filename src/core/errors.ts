@@ -30,6 +30,7 @@ export const errorCodes = {
   PAYLOAD_NOT_FOUND: { status: 409, error: 'Conflict' },
   IDEMPOTENCY_CONFLICT: { status: 409, error: 'Conflict' },
   EXPIRED: { status: 410, error: 'Gone' },
+  PRECONDITION_FAILED: { status: 412, error: 'Precondition Failed' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload Too Large' },
   URI_TOO_LONG: { status: 414, error: 'URI Too Long' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported Media Type' },

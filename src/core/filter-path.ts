@@ -1,6 +1,7 @@
 import { isSentCredentialParameter } from './credential-names.ts';
 import { isContainer } from './exact-number.ts';
 import { isForwardedHeader } from './forwarded-headers.ts';
+import { headerText } from './joined-headers.ts';
 import { parsePlainJson } from './plain-json.ts';
 import type { QueryParameters } from './sent-query.ts';
 
@@ -142,7 +143,7 @@ function unquoted([, single, double = '']: RegExpExecArray): string | null {
 
 function headerValue(headers: FilterContext['headers'], name: string): string | undefined {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
-  return Array.isArray(value) ? value.join(', ') : value;
+  return value === undefined ? undefined : headerText(Array.isArray(value) ? value.join(', ') : value);
 }
 
 function child(parent: unknown, segment: Segment): unknown {

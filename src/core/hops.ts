@@ -6,6 +6,9 @@ import { PosthornError } from './errors.ts';
  */
 export const hopHeader = 'x-posthorn-hop';
 
+/** Of an object that a request with that header has made: the same number. */
+export const hopAnnotation = 'posthorn.dev/hop';
+
 /** Events with more are refused. */
 export const maxHops = 8;
 
@@ -23,6 +26,11 @@ export function hopOfRequest(header: string | string[] | undefined): number | nu
     'FORBIDDEN',
     `${hopHeader} is ${String(header).slice(0, 20)}, which is no whole number up to ${maxHops}: events of Posthorn's own seem to go round in a loop`,
   );
+}
+
+/** Returns the number in the annotation of an object; null: it has none. */
+export function hopOfObject({ annotations }: { annotations?: Record<string, string> | undefined }): number | null {
+  return hopCount(annotations?.[hopAnnotation] ?? '');
 }
 
 /** Returns the number in the headers of a stored event; null: it has none. */

@@ -12,25 +12,6 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
   if (signal?.aborted === true) throw new AbandonedError('nobody waits for the result');
 }
 
-/** The part of one piece of work in the turns of the event loop. */
-export interface LoopTurn {
-  /** How often it has waited for a turn: about 5 ms of work each. */
-  readonly waits: number;
-  /** To be awaited between two pieces: resolves at once while the turn lasts, else when the organization has its next one. */
-  rest(): Promise<void>;
-  /** The same where most have little to do: null while all together have not worked for long in this turn of the loop, as far as they `spend` it. */
-  pause(): Promise<void> | null;
-  /** Milliseconds that a piece has taken, for `pause`. */
-  spend(ms: number): void;
-  /** Runs to its end what rests wherever it yields, and before it begins. No piece begins once `signal` is aborted: rejects with AbandonedError. */
-  run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
-  /**
-   * Runs pieces that are mostly short. The first piece runs synchronously; if it is the last one, its result is returned without a promise. `spend`
-   * counts the time of each piece. A later piece waits only when `pause` returns a promise. `signal`: as for `run`.
-   */
-  runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T>;
-}
-
 /**
  * Divides long synchronous work into turns of the event loop, of at most 5 ms and one piece. Between two turns the loop serves everything else. The
  * organizations that wait have their turns in the round, however many pieces of work each of them has: of one that waits beside others no two
@@ -38,10 +19,10 @@ export interface LoopTurn {
  */
 export class LoopTurns {
   /** What waits, by organization; the first one is next. */
-  readonly #waiting = new Map<string, { turn: Turn; resume: () => void }[]>();
+  readonly #waiting = new Map<string, { turn: LoopTurn; resume: () => void }[]>();
   readonly #now: () => number;
   /** Whose turn it is, and since when. */
-  #holder: Turn | null = null;
+  #holder: LoopTurn | null = null;
   #startedMs = 0;
   /** Of those that `pause`, in this turn of the loop. */
   #spentMs = 0;
@@ -51,7 +32,7 @@ export class LoopTurns {
   }
 
   of(organization: string): LoopTurn {
-    return new Turn({
+    return new LoopTurn({
       rest: (turn) => this.#rest(organization, turn),
       pause: (turn) =>
         this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(organization, turn),
@@ -68,7 +49,7 @@ export class LoopTurns {
   }
 
   /** Returns null while the turn may continue. */
-  #rest(organization: string, turn: Turn): Promise<void> | null {
+  #rest(organization: string, turn: LoopTurn): Promise<void> | null {
     if (this.#mayGoOn(turn)) return null;
     return new Promise((resume) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#next());
@@ -78,7 +59,7 @@ export class LoopTurns {
     });
   }
 
-  #mayGoOn(turn: Turn): boolean {
+  #mayGoOn(turn: LoopTurn): boolean {
     if (this.#holder === turn) return this.#now() - this.#startedMs < turnMs;
     if (this.#holder !== null || this.#waiting.size > 0 || this.#spentMs >= turnMs) return false;
     this.#begin(turn);
@@ -86,7 +67,7 @@ export class LoopTurns {
   }
 
   /** The turn ends with that of the event loop. */
-  #begin(holder: Turn): void {
+  #begin(holder: LoopTurn): void {
     const startedMs = this.#now();
     this.#startedMs = startedMs;
     this.#holder = holder;
@@ -112,36 +93,46 @@ export class LoopTurns {
 const atOnce = Promise.resolve();
 
 interface TurnSteps {
-  rest(turn: Turn): Promise<void> | null;
-  pause(turn: Turn): Promise<void> | null;
+  rest(turn: LoopTurn): Promise<void> | null;
+  pause(turn: LoopTurn): Promise<void> | null;
   spend(ms: number): void;
 }
 
-class Turn implements LoopTurn {
+/** The part of one piece of work in the turns of the event loop. */
+export class LoopTurn {
   readonly #steps: TurnSteps;
-  waits = 0;
+  #waits = 0;
 
   constructor(steps: TurnSteps) {
     this.#steps = steps;
   }
 
+  /** How often it has waited for a turn: about 5 ms of work each. */
+  get waits(): number {
+    return this.#waits;
+  }
+
+  /** To be awaited between two pieces: resolves at once while the turn lasts, else when the organization has its next one. */
   rest(): Promise<void> {
     return this.#counted(this.#steps.rest(this)) ?? atOnce;
   }
 
+  /** The same where most have little to do: null while all together have not worked for long in this turn of the loop, as far as they `spend` it. */
   pause(): Promise<void> | null {
     return this.#counted(this.#steps.pause(this));
   }
 
+  /** Milliseconds that a piece has taken, for `pause`. */
   spend(ms: number): void {
     this.#steps.spend(ms);
   }
 
   #counted(waiting: Promise<void> | null): Promise<void> | null {
-    if (waiting !== null) this.waits++;
+    if (waiting !== null) this.#waits++;
     return waiting;
   }
 
+  /** Runs to its end what rests wherever it yields, and before it begins. A promise that it yields is awaited. No piece begins once `signal` is aborted: rejects with AbandonedError. */
   async run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
     for (;;) {
       const waiting = this.#counted(this.#steps.rest(this));
@@ -149,22 +140,29 @@ class Turn implements LoopTurn {
       throwIfAbandoned(signal);
       const { done, value } = pieces.next();
       if (done === true) return value;
+      if (value instanceof Promise) await value;
     }
   }
 
+  /**
+   * Runs pieces that are mostly short. The first piece runs synchronously; if it is the last one, its result is returned without a promise. `spend`
+   * counts the time of each piece. A later piece waits only when `pause` returns a promise. `signal`: as for `run`.
+   */
   runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T> {
     throwIfAbandoned(signal);
     const { done, value } = this.#next(pieces);
-    return done === true ? value : this.#runRest(pieces, signal);
+    return done === true ? value : this.#runRest(pieces, { after: value, signal });
   }
 
-  async #runRest<T>(pieces: Generator<unknown, T>, signal: Abandonment | undefined): Promise<T> {
+  async #runRest<T>(pieces: Generator<unknown, T>, { after, signal }: { after: unknown; signal: Abandonment | undefined }): Promise<T> {
+    if (after instanceof Promise) await after;
     for (;;) {
       const waiting = this.pause();
       if (waiting !== null) await waiting;
       throwIfAbandoned(signal);
       const { done, value } = this.#next(pieces);
       if (done === true) return value;
+      if (value instanceof Promise) await value;
     }
   }
 

@@ -16,4 +16,6 @@ export interface UntoldRotation {
   /** In which it is noted. */
   shard: number;
   previousSecretExpiresAt: string | null;
+  /** The field manager that rotated it; absent: not known. */
+  by?: string;
 }

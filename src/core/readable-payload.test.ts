@@ -84,6 +84,7 @@ describe('a form has its fields', () => {
     ['', {}],
     ['payload=%7B%22action%22%3A%22opened%22%7D', { action: 'opened' }],
     ['payload=%5B1%5D', [1]],
+    ['payload=%EF%BB%BF%7B%22a%22%3A1%7D', { a: 1 }],
     ['payload=7', { payload: '7' }],
     ['payload=text', { payload: 'text' }],
     ['payload=%7B%7D&token=a', { payload: '{}', token: 'a' }],
@@ -166,6 +167,59 @@ describe('a multipart form has its fields and not its files', () => {
     ],
   ])('%s: it has none', (_what, contentType, body) => {
     expect(readable(body, { contentType }).text).toBe(body);
+  });
+});
+
+describe('a payload of another charset is read as text', () => {
+  const text = '{"name":"Müller, 5 €"}';
+  const windows1252 = Buffer.from([...text].map((char) => (char === '€' ? 0x80 : char.charCodeAt(0))));
+  const utf16 = Buffer.from(text, 'utf16le');
+  const utf16be = Buffer.from(utf16).swap16();
+  test.each<[string, string, Buffer]>([
+    ['a charset of one byte', 'application/json; charset=windows-1252', windows1252],
+    ['its alias, quoted', 'application/json;CharSet="ISO-8859-1"', windows1252],
+    ['UTF-8 that is called something else', 'application/json; charset=ISO-8859-1', Buffer.from(text)],
+    ['an unknown charset', 'application/json; charset=x-unknown', Buffer.from(text)],
+    ['UTF-16 with its mark', 'application/json', Buffer.concat([Buffer.from([0xff, 0xfe]), utf16])],
+    ['UTF-16 of the other order with its mark', 'text/plain', Buffer.concat([Buffer.from([0xfe, 0xff]), utf16be])],
+    ['UTF-16 by its name', 'application/json; charset=utf-16', utf16],
+    ['UTF-16 of the other order by its name', 'application/json; charset=UTF-16BE', utf16be],
+    ['UTF-16 of the other order under the common name', 'application/json; charset=utf-16', utf16be],
+    ['UTF-8 that is called UTF-16', 'application/json; charset=utf-16', Buffer.from(text)],
+  ])('%s', (_what, contentType, body) => {
+    const { bytes, problem } = readablePayload(body, { contentType, contentEncoding: '' });
+    expect({ text: bytes.toString(), problem }).toEqual({ text, problem: null });
+    if (body.equals(Buffer.from(text))) expect(bytes).toBe(body);
+  });
+
+  test('also behind a content coding', () => {
+    expect(readable(gzipSync(windows1252), { contentType: 'text/plain; charset=windows-1252', contentEncoding: 'gzip' }).text).toBe(text);
+  });
+
+  test.each<[string, string, unknown]>([
+    [`${urlEncoded}; charset=iso-8859-1`, 'name=M%FCller+%26+Co%&a', { name: 'Müller & Co%', a: '' }],
+    [`${urlEncoded}; charset=iso-8859-1`, 'name=M%C3%BCller&other=%fc&name=%2b+', { name: ['Müller', '+ '], other: 'ü' }],
+    [`${urlEncoded};charset=Shift_JIS`, 'name=%93%FA%96%7B', { name: '日本' }],
+    [urlEncoded, 'name=M%FCller&charset=windows-1252', { name: 'Müller', charset: 'windows-1252' }],
+    [urlEncoded, '_charset_=iso-8859-1&name=M%FCller', { name: 'Müller', _charset_: 'iso-8859-1' }],
+    [urlEncoded, 'charset=UTF-8&name=M%C3%BCller', { name: 'Müller', charset: 'UTF-8' }],
+  ])('a form of type %s: %s', (contentType, body, fields) => {
+    expect(JSON.parse(readable(body, { contentType }).text)).toEqual(fields);
+  });
+
+  test('a multipart form, by the type of each part or of the whole', () => {
+    const body = (type: string): Buffer =>
+      Buffer.from(`--x\r\nContent-Disposition: form-data; name="name"\r\n${type}\r\nMüller\r\n--x--\r\n`, 'latin1');
+    const multipart = 'multipart/form-data; boundary=x';
+    const inPart = readable(body('Content-Type: text/plain; charset=iso-8859-1\r\n'), { contentType: multipart });
+    const inWhole = readable(body(''), { contentType: `${multipart}; charset=iso-8859-1` });
+    expect([inPart.text, inWhole.text]).toEqual(['{"name":"Müller"}', '{"name":"Müller"}']);
+  });
+
+  test('one that would be larger than allowed in UTF-8 stays as it is, with the reason', () => {
+    const body = Buffer.alloc(wholePayloadBytes, 0xfc);
+    const read = readablePayload(body, { contentType: 'text/plain; charset=latin1', contentEncoding: '' });
+    expect(read).toEqual({ bytes: body, problem: 'the payload has more than 1048576 bytes in UTF-8' });
   });
 });
 

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { TextDecoder } from 'node:util';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import { decoderOf, inUtf8, knownDecoder, textIn } from './payload-charset.ts';
 import { wholePayloadBytes } from './payload-sizes.ts';
-import { payloadText } from './payload-text.ts';
+import { payloadText, withoutByteOrderMark } from './payload-text.ts';
 import { isJson } from './plain-json.ts';
 
 export const readableLimits = {
@@ -30,8 +32,8 @@ export interface ReadablePayload {
 }
 
 /**
- * Returns what filters, schemas, transforms and field mappings read of a payload: a compressed one decompressed, and a form as JSON, an object with its
- * fields. A field that occurs several times has the list of its values; files have no field. A form whose only field is `payload`, with JSON in it, is
+ * Returns what filters, schemas, transforms and field mappings read of a payload: a compressed one decompressed, text of another charset in UTF-8, and a form
+ * as JSON, an object with its fields. A field that occurs several times has the list of its values; files have no field. A form whose only field is `payload`, with JSON in it, is
  * that JSON, as GitHub, Slack and Plex send it. A form with more fields than `readableLimits.fields` has none. Posthorn stores and relays the bytes as they
  * were sent. It takes up to some ms for each MiB, so that payloads above 1 MiB are read in the sandbox. `maxBytes`: of a decompressed payload; default: 1 MiB.
  */
@@ -42,8 +44,14 @@ export function readablePayload(
 ): ReadablePayload {
   const plain: ReadablePayload =
     contentEncoding === '' ? { bytes: payload, problem: null } : decompressed(payload, contentEncoding, maxBytes);
-  if (plain.problem !== null || !formType.test(contentType)) return plain;
-  const fields = isMultipart(contentType) ? multipartFields(plain.bytes, contentType) : urlEncodedFields(plain.bytes);
+  if (plain.problem !== null) return plain;
+  const decoder = decoderOf(contentType);
+  if (!formType.test(contentType)) {
+    const bytes = inUtf8(plain.bytes, decoder);
+    if (bytes.length <= maxBytes || bytes === plain.bytes) return { bytes, problem: null };
+    return { bytes: payload, problem: `the payload has more than ${maxBytes} bytes in UTF-8` };
+  }
+  const fields = isMultipart(contentType) ? multipartFields(plain.bytes, contentType, decoder) : urlEncodedFields(plain.bytes, decoder);
   return fields === null ? plain : { bytes: Buffer.from(formJson(fields)), problem: null };
 }
 
@@ -107,16 +115,63 @@ function isJsonPayload(payload: Buffer): boolean {
 
 type Field = [name: string, value: string];
 
-const [plusSign, space] = [0x2b, 0x20];
+const [plusSign, space, ampersand, equalsSign, percentSign] = [0x2b, 0x20, 0x26, 0x3d, 0x25];
+/** Fields in which a form names its charset: `_charset_` of browsers, `charset` of PayPal. */
+const charsetFields = ['_charset_', 'charset'];
 
 /** Null: no form, as the JSON that curl sends under this type unless it is told another, or too many fields. */
-function urlEncodedFields(body: Buffer): Field[] | null {
+function urlEncodedFields(body: Buffer, named: TextDecoder | null): Field[] | null {
   const sent = payloadText(body);
   if (/^\s*[[{]/.test(sent) && isJson(sent)) return null;
-  const text = sent.includes('+') ? payloadText(withoutPlusSigns(body)) : sent;
+  const plain = sent.includes('+') ? withoutPlusSigns(body) : body;
+  const text = plain === body ? sent : payloadText(plain);
   let separators = 0;
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) if (++separators >= readableLimits.fields) return null;
-  return [...new URLSearchParams(text)];
+  if (named !== null) return decodedFields(plain, named);
+  const fields: Field[] = [...new URLSearchParams(text)];
+  const decoder = decoderOfFields(fields);
+  return decoder === null ? fields : decodedFields(plain, decoder);
+}
+
+function decoderOfFields(fields: readonly Field[]): TextDecoder | null {
+  return knownDecoder(fields.find(([name]) => charsetFields.includes(name))?.[1] ?? '');
+}
+
+/** Fields of another charset; each that is UTF-8 all the same is that. `body`: without plus signs. */
+function decodedFields(body: Buffer, decoder: TextDecoder): Field[] {
+  const text = (bytes: Buffer): string => textIn(decoder, percentDecoded(bytes));
+  const fields: Field[] = [];
+  for (let start = 0; start < body.length; ) {
+    const next = body.indexOf(ampersand, start);
+    const part = body.subarray(start, next < 0 ? body.length : next);
+    const at = part.indexOf(equalsSign);
+    if (part.length > 0) fields.push(at < 0 ? [text(part), ''] : [text(part.subarray(0, at)), text(part.subarray(at + 1))]);
+    start += part.length + 1;
+  }
+  return fields;
+}
+
+function percentDecoded(bytes: Buffer): Buffer {
+  if (!bytes.includes(percentSign)) return bytes;
+  const decoded = Buffer.alloc(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    const value = byte === percentSign ? hexadecimal(bytes[at + 1]) * 16 + hexadecimal(bytes[at + 2]) : Number.NaN;
+    if (Number.isNaN(value)) decoded[length++] = byte;
+    else {
+      decoded[length++] = value;
+      at += 2;
+    }
+  }
+  return decoded.subarray(0, length);
+}
+
+/** NaN for what is no digit. */
+function hexadecimal(code = 0): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
 }
 
 /** With the spaces that plus signs stand for. URLSearchParams takes 100 ns for each plus sign: for 1 MiB as long as for all else. */
@@ -127,7 +182,7 @@ function withoutPlusSigns(body: Buffer): Buffer {
 }
 
 /** Null: not the form that the type promises, or too many fields. */
-function multipartFields(body: Buffer, contentType: string): Field[] | null {
+function multipartFields(body: Buffer, contentType: string, decoder: TextDecoder | null): Field[] | null {
   const [, quoted, plain = ''] = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType) ?? [];
   const boundary = quoted ?? plain;
   if (boundary === '' || boundary.length > readableLimits.boundaryLength) return null;
@@ -138,7 +193,7 @@ function multipartFields(body: Buffer, contentType: string): Field[] | null {
   for (let parts = 0; start !== null && body.toString('latin1', start, start + 2) !== '--'; parts++) {
     const end = body.indexOf(delimiter, start);
     if (end < 0 || parts >= readableLimits.fields) return null;
-    const field = partField(body.subarray(start, end));
+    const field = partField(body.subarray(start, end), decoder);
     if (field !== null) fields.push(field);
     start = end + delimiter.length;
   }
@@ -151,20 +206,24 @@ function after(body: Buffer, delimiter: Buffer, from: number): number | null {
 }
 
 /** Null: a file, no part of a form, or one with too long headers. */
-function partField(part: Buffer): Field | null {
+function partField(part: Buffer, named: TextDecoder | null): Field | null {
   const headEnd = part.indexOf('\r\n\r\n');
   if (headEnd < 0 || headEnd > readableLimits.partHead) return null;
-  const disposition = /^content-disposition:\s*form-data\s*(;.*)$/im.exec(part.toString('utf8', 0, headEnd))?.[1];
+  const head = textIn(named, part.subarray(0, headEnd));
+  const disposition = /^content-disposition:\s*form-data\s*(;.*)$/im.exec(head)?.[1];
   if (disposition === undefined || /;\s*filename\*?\s*=/i.test(disposition.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '""'))) return null;
   const [, quoted, plain] = /;\s*name\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition) ?? [];
   const name =
     quoted?.replaceAll(/\\(["\\])|%22|%0D|%0A/gi, (text, escaped: string | undefined) => escaped ?? decodeURIComponent(text)) ?? plain;
-  return name === undefined ? null : [name, payloadText(part.subarray(headEnd + 4))];
+  if (name === undefined) return null;
+  const type = /^content-type:(.*)$/im.exec(head)?.[1] ?? '';
+  return [name, textIn(decoderOf(type) ?? named, part.subarray(headEnd + 4))];
 }
 
 function formJson(fields: readonly Field[]): string {
   const [only] = fields;
-  if (fields.length === 1 && only?.[0] === 'payload' && /^\s*[[{n]/.test(only[1]) && isJson(only[1])) return only[1];
+  const payload = fields.length === 1 && only?.[0] === 'payload' ? withoutByteOrderMark(only[1]) : '';
+  if (/^\s*[[{n]/.test(payload) && isJson(payload)) return payload;
   const values = new Map<string, string | string[]>();
   for (const [name, value] of fields) {
     const known = values.get(name);

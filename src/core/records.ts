@@ -82,8 +82,10 @@ export interface SourceRecord extends AnyRecord {
   verification?: SignatureScheme;
   /** Sealed; associated data from `sealingContext`. Several while a rotation lasts. */
   signingSecrets: string[];
-  /** Sealed in the same way; taken until `validUntilMs`. */
-  previousSigningSecrets?: { sealed: string[]; validUntilMs: number };
+  /** `whpk_…`: public keys that verify, beside `signingSecrets`, where an earlier release would take them for secrets. Absent: none. */
+  publicKeys?: string[];
+  /** Secrets sealed in the same way, and public keys; taken until `validUntilMs`. */
+  previousSigningSecrets?: { sealed: string[]; publicKeys?: string[]; validUntilMs: number };
   untoldRotation?: UntoldRotation;
   rejectInvalidSignatures: boolean;
   /** Absent: unlimited. */

@@ -37,6 +37,8 @@ export interface ReplayRecord {
   /** Where all of them are sent to instead. */
   destinationId?: string;
   stopAfterFailurePercent?: number;
+  /** Hops of the request that has made it (`hops.ts`); absent: it had none. */
+  hop?: number;
   isDryRun: boolean;
   isSuspended: boolean;
   isCancelled: boolean;

@@ -80,3 +80,8 @@ function advanced(part: string, borders: Uint32Array, matched: number, character
   while (length > 0 && part.charCodeAt(length) !== character) length = borders[length - 1] ?? 0;
   return part.charCodeAt(length) === character ? length + 1 : length;
 }
+
+/** A text as searches by people compare it: `é` is one letter, whether it is written as one character or two, and in any case. */
+export function foldedText(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}

@@ -1,14 +1,19 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { organizationBehind } from '../core/alert.ts';
 import type { ChannelRecord } from '../core/records.ts';
 import { sharedCall } from '../core/shared-call.ts';
+import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { ByteFigures } from '../data/queue/byte-shares.ts';
-import { type DeliveryQueue, targetKinds } from '../data/queue/delivery-queue.ts';
+import { type Settlement, targetKinds } from '../data/queue/delivery-queue.ts';
 import { figuresOfAll } from '../data/queue/queue-figures.ts';
+import type { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 
 export interface DeliveryMetrics {
   /** Outcomes of attempts: delivered, retry, dead, back. */
   outcomes: Counter<'outcome'>;
   attemptSeconds: Histogram<'result'>;
+  /** Attempts after which the receiver allows no further one at their message. */
+  rejections: Counter<'target'>;
   lostSettlements: Counter;
   putBack: Counter;
   storeResets: Counter;
@@ -35,6 +40,18 @@ const earlyEnds = [
   ['expired', 'because they were not delivered before they expired'],
 ] as const;
 
+/** Whose receiver rejects messages. */
+const rejectingTargets = [...targetKinds, 'channel'] as const;
+
+/** Counts an attempt whose receiver allows no further one at its message. */
+export function countRejection({ rejections }: Pick<DeliveryMetrics, 'rejections'>, { job, outcome }: Settlement): void {
+  if (outcome.type !== 'dead' || outcome.isRejected !== true) return;
+  const { org } = job.target;
+  const target: (typeof rejectingTargets)[number] =
+    organizationOfWebhooks(org) !== null ? 'endpoint' : organizationBehind(org) !== null ? 'channel' : 'destination';
+  rejections.inc({ target });
+}
+
 /** So many series there are of organizations at most. */
 const organizationsShown = 20;
 
@@ -58,7 +75,7 @@ export function deliveryMetrics(
     now,
     inFlight,
     bytes,
-  }: { queues: readonly DeliveryQueue[]; now: () => number; inFlight: () => number; bytes: () => Promise<ByteFigures> },
+  }: { queues: readonly RedisDeliveryQueue[]; now: () => number; inFlight: () => number; bytes: () => Promise<ByteFigures> },
 ): DeliveryMetrics {
   const registers = [registry];
   // Gauges are read at the same time and share one read of Redis. Without Redis there are no figures, and no samples.
@@ -66,7 +83,7 @@ export function deliveryMetrics(
   const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',
-    help: 'Messages by state: unfinished, retry_waiting (waits for its next attempt), scheduled (waits for the time for which it is scheduled), processing, dead_letter. Every worker reports the whole installation.',
+    help: 'Messages by state: unfinished, retry_waiting (waits for its next attempt), scheduled (waits for the time for which it is scheduled), earlier_message (waits for an earlier message of its ordered target), processing, dead_letter. Every worker reports the whole installation.',
     labelNames: ['state'],
     registers,
     async collect() {
@@ -76,6 +93,7 @@ export function deliveryMetrics(
       this.set({ state: 'unfinished' }, seen.unfinished);
       this.set({ state: 'retry_waiting' }, seen.retriesWaiting);
       this.set({ state: 'scheduled' }, seen.scheduled);
+      this.set({ state: 'earlier_message' }, seen.behindEarlier);
       this.set({ state: 'processing' }, seen.held);
       this.set({ state: 'dead_letter' }, seen.deadLetters);
     },
@@ -179,6 +197,12 @@ export function deliveryMetrics(
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     }),
+    rejections: new Counter({
+      name: 'posthorn_delivery_rejections_total',
+      help: 'Attempts whose receiver rejected the message permanently, by x-posthorn-retry: no or 410, by target: destination, endpoint, channel.',
+      labelNames: ['target'],
+      registers,
+    }),
     lostSettlements: new Counter({
       name: 'posthorn_delivery_settled_elsewhere_total',
       help: 'Attempts whose result was discarded because the lease had ended: another worker settled the message, or it was requeued.',
@@ -243,6 +267,7 @@ export function deliveryMetrics(
   };
   // What alerts watch begins at 0: the first one would be no increase.
   metrics.outcomes.inc({ outcome: 'dead' }, 0);
+  for (const target of rejectingTargets) metrics.rejections.inc({ target }, 0);
   metrics.cronRuns.inc({ outcome: 'late' }, 0);
   for (const channel of channelTypes) metrics.alerts.inc({ channel, outcome: 'dead' }, 0);
   return metrics;

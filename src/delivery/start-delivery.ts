@@ -16,7 +16,7 @@ import { CronBell, CronRuns } from '../data/cron/cron-runs.ts';
 import { MessageArchive } from '../data/history/message-archive.ts';
 import { RedisWorkerDirectory } from '../data/membership/worker-directory.ts';
 import { ByteShares } from '../data/queue/byte-shares.ts';
-import type { DeliveryQueue, Target } from '../data/queue/delivery-queue.ts';
+import type { Target } from '../data/queue/delivery-queue.ts';
 import { Doorbell } from '../data/queue/doorbell.ts';
 import { OutboxCarrier } from '../data/queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
@@ -115,7 +115,7 @@ export interface DeliveryOptions {
   /** For tests of what DNS answers. */
   lookup?: NameLookup;
   /** Wraps the queue, for fault injection; default: as it is. */
-  wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
+  wrapQueue?: (queue: RedisDeliveryQueue) => RedisDeliveryQueue;
 }
 
 export interface Delivery {
@@ -153,7 +153,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     pool = defaultPool,
     attemptDetail = 'failures',
   } = options;
-  const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
+  const wrapQueue = options.wrapQueue ?? ((queue: RedisDeliveryQueue) => queue);
   const { allowedCidrs, allowedHosts = [], onlyHosts, refused } = egress;
   const dispatchers = new Dispatchers({
     connections: slots,

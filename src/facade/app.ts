@@ -19,6 +19,7 @@ import type { Family } from './http/operation.ts';
 import { nothingHere } from './http/operation-table.ts';
 import { payloadLinkHandler } from './http/payload-link.ts';
 import { answerRequestId } from './http/request-id.ts';
+import { RequestMemory } from './http/request-memory.ts';
 import { requestTarget } from './http/request-target.ts';
 import type { FacadeServices } from './http/services.ts';
 import { docsRouter } from './openapi/docs.ts';
@@ -82,7 +83,8 @@ export function createFacade(options: FacadeOptions): RequestListener {
   const served = takesSessions ? families : families.filter((family) => family !== sessions);
   const operations = served.flatMap((family) => family.operations);
   const requestMetrics = facadeMetrics(metrics);
-  const payloads = payloadLinkHandler({ services, payloads: linkedPayloads, metrics: requestMetrics });
+  const memory = new RequestMemory(services.clock);
+  const payloads = payloadLinkHandler({ services, payloads: linkedPayloads, metrics: requestMetrics, memory });
   const api = createApi({
     services,
     operations,
@@ -92,6 +94,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
     maxBodyBytes,
     largeBodies: new LargeBodies(),
     openRequests: new OpenRequests(),
+    memory,
     keyBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     loopback: loopback === null ? null : new LoopbackAccess(loopback),

@@ -6,6 +6,7 @@ import { streamSuite } from '../../test/support/stream-suite.ts';
 
 const prefix = 'test:';
 const watch = `${prefix}{s0}:watch`;
+const feed = `${prefix}{s0}:feed`;
 const patience = 20_000;
 const suite = streamSuite(prefix);
 const { hubWith, accept } = suite;
@@ -112,4 +113,25 @@ test('four pages of missed rows are read at a time, and all clients get theirs',
   counting.mockRestore();
   expect(reads).toEqual({ now: 0, most: 4 });
   expect(clients.map(eventsOf)).toEqual(clients.map(() => missed.slice(1)));
+});
+
+test('a client that comes back after very many rows of another organization gets what it has missed, and one of that is told', async () => {
+  const { connect } = hubWith();
+  const [few, many] = [await connect({ organization: 'org_b' }), await connect()];
+  for (const client of [few, many]) client.hangUp();
+  const missed = await accept(3, 'org_b');
+  const rows = suite.redis.client.pipeline();
+  for (let i = 0; i < 12_000; i++) rows.xadd(feed, '*', '', 'e p org_a x y');
+  await rows.exec();
+  while ((await suite.redis.client.xlen(feed)) >= 10_100) await accept(1);
+  const [again, other] = [
+    await connect({ organization: 'org_b', lastEventId: few.seen.lastId }),
+    await connect({ lastEventId: many.seen.lastId }),
+  ];
+  await sees(again, 3);
+  await eventually('the reset', patience, () => other.seen.types().includes('reset') || undefined);
+  const last = await accept(1, 'org_b');
+  await sees(again, 4);
+  expect([eventsOf(again), again.seen.types()]).toEqual([[...missed, ...last], missed.concat(last).map(() => 'event.pending')]);
+  expect(other.seen.all[0]).toMatchObject({ type: 'reset', data: { reason: 'trimmed' } });
 });

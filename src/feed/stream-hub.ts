@@ -5,7 +5,7 @@ import { loopTurns } from '../core/loop-turns.ts';
 import { OpenShares } from '../core/open-shares.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import { compareRows, type FeedPosition, parsePosition, positionPart, positionText } from '../data/feed/feed-position.ts';
-import type { FeedReader, StoredRow } from '../data/feed/feed-reader.ts';
+import { type FeedReader, rowsPerRead, type StoredRow } from '../data/feed/feed-reader.ts';
 import { organizationOfRow, ownerOfRows, parseFeedRow } from '../data/feed/feed-row.ts';
 import { controlText } from './event-stream-text.ts';
 import type { StreamMetrics } from './metrics.ts';
@@ -109,7 +109,7 @@ export class StreamHub {
     this.#open -= 1;
     this.#options.metrics.open.set(this.#open);
     // The feed is written for a while longer, for a client that comes back.
-    if (this.#open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch(null).catch(() => undefined);
+    if (this.#open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch().catch(() => undefined);
   }
 
   #join(request: StreamRequest): OpenStream {
@@ -153,7 +153,7 @@ export class StreamHub {
     const { organization } = client.request;
     const rows = [...since.rows];
     const parts = rows.map(positionPart);
-    const moveTo = ({ shard, id }: StoredRow): void => {
+    const moveTo = ({ shard, id }: Pick<StoredRow, 'shard' | 'id'>): void => {
       rows[shard] = id;
       parts[shard] = positionPart(id);
     };
@@ -174,20 +174,27 @@ export class StreamHub {
     organization: string,
     rows: readonly string[],
     until: readonly string[],
-  ): Promise<{ own: StoredRow[]; last: StoredRow[] } | 'end' | 'trimmed'> {
-    const behind = rows.flatMap((row, shard) => (compareRows(row, until[shard] ?? row) < 0 ? [shard] : []));
+  ): Promise<{ own: StoredRow[]; last: Pick<StoredRow, 'shard' | 'id'>[] } | 'end' | 'trimmed'> {
+    const behind = rows.flatMap((row, shard) => {
+      const end = until[shard] ?? row;
+      return compareRows(row, end) < 0 ? [{ shard, row, end }] : [];
+    });
     if (behind.length === 0) return 'end';
-    const read = await Promise.all(behind.map((shard) => this.#options.reader.between(shard, rows[shard] ?? '', until[shard] ?? '')));
+    const { reader } = this.#options;
+    const read = await Promise.all(
+      behind.map(async ({ shard, row, end }) => ({ shard, end, found: await reader.between(shard, row, end, organization) })),
+    );
     const turn = loopTurns.of(organization);
     const own: StoredRow[] = [];
-    const last: StoredRow[] = [];
-    for (const found of read) {
+    const last: Pick<StoredRow, 'shard' | 'id'>[] = [];
+    for (const { shard, end, found } of read) {
       if (found === null) return 'trimmed';
       await turn.rest();
       own.push(...found.filter((row) => ownerOf(row) === organization));
-      last.push(...found.slice(-1));
+      // The last row itself may have left the feed, as one of an organization that keeps none.
+      const next = found.length < rowsPerRead ? undefined : found.at(-1);
+      last.push({ shard, id: next?.id ?? end });
     }
-    if (last.length === 0) return 'trimmed';
     own.sort((one, other) => Number.parseInt(one.id, 10) - Number.parseInt(other.id, 10));
     return { own, last };
   }
@@ -211,7 +218,7 @@ export class StreamHub {
 
   async #start(): Promise<void> {
     try {
-      this.#moveTo(await this.#options.reader.watch(null));
+      this.#moveTo(await this.#options.reader.watch());
     } catch (error) {
       this.#started = null;
       throw error;
@@ -233,9 +240,9 @@ export class StreamHub {
         renewAtMs = clock.now() + (isKept ? renewEveryMs : backoffMs.max);
       }
       try {
-        const { rows, isComplete } = await reader.after(this.#rows, signal);
-        if (isComplete) this.#deliver(rows);
-        else await this.#restart('trimmed');
+        const { rows, losers } = await reader.after(this.#rows, signal);
+        if (losers === null) await this.#restart('trimmed');
+        else this.#deliver(rows, losers);
         waitMs = 0;
       } catch (error) {
         if (signal.aborted) break;
@@ -260,14 +267,15 @@ export class StreamHub {
   }
 
   async #renew(): Promise<void> {
-    const now = await this.#options.reader.watch({ epoch: this.#epoch, rows: this.#rows });
+    const now = await this.#options.reader.watch();
     if (now.epoch !== this.#epoch) await this.#restart('epoch');
-    else if (!now.hasAll) await this.#restart('trimmed');
+    // A failover to a replica has lost rows.
+    else if (this.#rows.some((row, shard) => compareRows(row, now.rows[shard] ?? row) > 0)) await this.#restart('trimmed');
   }
 
   /** Continues from the current end of the feeds, and tells all clients. */
   async #restart(reason: 'epoch' | 'trimmed'): Promise<void> {
-    this.#moveTo(await this.#options.reader.watch(null));
+    this.#moveTo(await this.#options.reader.watch());
     for (const client of this.#all()) client.reset(reason, this.#position());
   }
 
@@ -277,7 +285,8 @@ export class StreamHub {
     this.#parts = rows.map(positionPart);
   }
 
-  #deliver(rows: readonly StoredRow[]): void {
+  /** `losers`: organizations of which rows are missing between these. */
+  #deliver(rows: readonly StoredRow[], losers: readonly string[]): void {
     for (const stored of rows) {
       this.#rows[stored.shard] = stored.id;
       this.#parts[stored.shard] = positionPart(stored.id);
@@ -287,6 +296,8 @@ export class StreamHub {
       const id = this.#position();
       for (const client of clients) client.push(row, id);
     }
+    for (const organization of losers)
+      for (const client of this.#clients.get(organization) ?? []) client.reset('trimmed', this.#position());
   }
 
   async #tick(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { distinctText } from '../core/distinct-text.ts';
 import type { EventContext } from '../core/event-context.ts';
 import type { DeliveryId } from '../core/providers/descriptor.ts';
 import { type Provider, providers } from '../core/providers/providers.ts';
@@ -52,7 +53,7 @@ function contentHash({ body, query }: Received): string {
 
 /** What marks an event in Redis: 128 bits in hexadecimal that only equal events of one source share. */
 export function eventMark(sourceId: string, identity: string): string {
-  return hash('sha256', `${sourceId}\n${identity}`, 'hex').slice(0, 32);
+  return hash('sha256', `${sourceId}\n${distinctText(identity)}`, 'hex').slice(0, 32);
 }
 
 function byIds(provider: Provider, windowMs: number, places: readonly DeliveryId[]): Deduplication | null {

@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ErrorCode } from '../core/errors.ts';
+import { signatureFailureReasons } from '../core/providers/signature-failure.ts';
 
 /** `accepted`: stored, answered 200; `duplicate`: stored before, answered 200; `handshake`: a provider's question, answered; `aborted`: the sender hung up; else the code of the answer. */
 export type IngestOutcome = 'accepted' | 'duplicate' | 'handshake' | 'aborted' | ErrorCode;
@@ -9,6 +10,7 @@ export interface IngestMetrics {
   durationSeconds: Histogram;
   payloadBytes: Counter;
   untriedFilters: Counter;
+  signatureFailures: Counter<'reason'>;
 }
 
 export function ingestMetrics(registry: Registry): IngestMetrics {
@@ -31,9 +33,16 @@ export function ingestMetrics(registry: Registry): IngestMetrics {
       help: 'Filters that did not match because a regular expression was skipped: its estimated cost for the event exceeded the limit of the filter or of all routes of the source.',
       registers,
     }),
+    signatureFailures: new Counter({
+      name: 'posthorn_ingest_signature_failures_total',
+      help: 'Requests whose signature no secret of the source has verified, refused or accepted as unverified, by reason: see Failed signatures in docs/sources.md.',
+      labelNames: ['reason'],
+      registers,
+    }),
     payloadBytes: new Counter({ name: 'posthorn_ingest_payload_bytes_total', help: 'Bytes of accepted payloads.', registers }),
   };
   // What alerts watch begins at 0: the first one would be no increase.
   for (const outcome of ['INTERNAL', 'UNAVAILABLE'] satisfies IngestOutcome[]) metrics.requests.inc({ outcome }, 0);
+  for (const reason of signatureFailureReasons) metrics.signatureFailures.inc({ reason }, 0);
   return metrics;
 }

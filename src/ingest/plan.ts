@@ -1,3 +1,4 @@
+import { AddressList } from '../core/address-list.ts';
 import { PosthornError } from '../core/errors.ts';
 import { type CompiledFilter, compileFilter, filterFingerprint, metByNone } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
@@ -7,7 +8,6 @@ import type { DestinationRecord, FilterDefinition, RouteRecord, SourceRecord } f
 import type { Keyring } from '../core/sealing.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
-import { addressFilter } from './address-filter.ts';
 import { type Deduplication, deduplication } from './deduplication.ts';
 import { type QueryHandshake, queryHandshake } from './query-handshake.ts';
 import { sourceVerifier } from './signing-secrets.ts';
@@ -81,6 +81,14 @@ export function ingestPlan(services: PlanServices, orgSlug: string, sourceSlug: 
     };
     return { value, dependsOn };
   });
+}
+
+/** Whether an address may send to the source; null when every one may. */
+function addressFilter({ ipFilter }: SourceRecord): ((address: string) => boolean) | null {
+  if (ipFilter === undefined) return null;
+  const allowed = ipFilter.allow === null ? null : new AddressList(ipFilter.allow);
+  const denied = new AddressList(ipFilter.deny);
+  return (address) => (allowed === null || allowed.has(address)) && !denied.has(address);
 }
 
 /** The routes of `/ingest/{orgSlug}/{sourceSlug}`; needs no secret of the source. Throws NOT_FOUND or UNAVAILABLE. */

@@ -279,7 +279,8 @@ export class IngestRequest implements Deadlined, Abandonment {
   ): Promise<Pick<ReceivedRequest, 'signatureValid' | 'signed'>> {
     if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
-    const pieces = isSignedForAnyone(source, body) ? null : verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
+    const signed = { organization: source.org, headers, body, nowMs, path, publicUrl: this.#services.publicUrl };
+    const pieces = isSignedForAnyone(source, body) ? null : verify(signed);
     const result: Verification | SignatureFailure =
       pieces === null ? { reason: 'body_is_handshake_token' } : await loopTurns.of(source.org).runShort(pieces, this);
     if (isVerified(result)) return { signatureValid: true, signed: result.signed };
@@ -290,6 +291,7 @@ export class IngestRequest implements Deadlined, Abandonment {
 
   /** For those who set the source up: the sender hears nothing of it. */
   #noteFailure(source: IngestPlan['source'], failure: SignatureFailure, isRefused: boolean): void {
+    this.#services.metrics.signatureFailures.inc({ reason: failure.reason });
     const request = { isRefused, address: this.#senderAddress(), userAgent: this.#request.headers['user-agent'] };
     this.#services.signatureFailures.note(source, failure, request);
   }

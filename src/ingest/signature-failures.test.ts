@@ -44,6 +44,12 @@ describe('a request whose signature fails', () => {
       { reason: 'header_malformed', header: 'x-hub-signature-256', ...common },
       { reason: 'header_missing', header: 'x-hub-signature-256', ...common },
     ]);
+    const counted = (await ingest.metrics.getSingleMetric('posthorn_ingest_signature_failures_total')?.get())?.values ?? [];
+    expect(counted.filter(({ value }) => value > 0).map(({ labels, value }) => [labels['reason'], value])).toEqual([
+      ['header_missing', 1],
+      ['header_malformed', 1],
+      ['no_secret_matches', 1],
+    ]);
     for (const { firstAtMs, lastAtMs } of entries) {
       expect(firstAtMs).toBeGreaterThanOrEqual(beforeMs);
       expect(lastAtMs).toBeLessThanOrEqual(Date.now());

@@ -13,19 +13,22 @@ import { recordSealingContext } from '../core/sealing-contexts.ts';
  * has no secret and takes everything. Throws SigningSecretsUnreadable when no secret of the source opens.
  */
 export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
-  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? nobody : null;
+  const { signingSecrets, publicKeys = [], rejectInvalidSignatures } = source;
+  if (signingSecrets.length + publicKeys.length === 0) return rejectInvalidSignatures ? nobody : null;
   const { verifier } = providers[source.provider];
-  const present = open(source, source.signingSecrets, keyring, logger);
+  const present = open(source, { sealed: signingSecrets, publicKeys }, keyring, logger);
   const verify = verifier(present.secrets, source.verification);
   const { previousSigningSecrets: previous } = source;
   if (previous === undefined) return present.areAll ? verify : blamingUnread(verify);
-  const earlier = open(source, previous.sealed, keyring, logger);
+  const earlier = open(source, previous, keyring, logger);
   const verifyPrevious = verifier(earlier.secrets, source.verification);
   const verifyBoth: Verifier = function* (request) {
     const result = yield* verify(request);
     if (isVerified(result) || request.nowMs >= previous.validUntilMs) return result;
     const earlierResult = yield* verifyPrevious(request);
-    return isVerified(earlierResult) ? earlierResult : result;
+    // Where the present one has no secret for the version of the signature, the failure of the earlier one may be more precise.
+    const isOfEarlier = result.reason === 'no_secret_matches' && result.header !== undefined;
+    return isVerified(earlierResult) || isOfEarlier ? earlierResult : result;
   };
   return present.areAll && earlier.areAll ? verifyBoth : blamingUnread(verifyBoth);
 }
@@ -51,12 +54,12 @@ function blamingUnread(verify: Verifier): Verifier {
 
 function open(
   source: SourceRecord,
-  envelopes: readonly string[],
+  { sealed: envelopes, publicKeys = [] }: Pick<NonNullable<SourceRecord['previousSigningSecrets']>, 'sealed' | 'publicKeys'>,
   keyring: Keyring,
   logger: Logger,
 ): { secrets: string[]; areAll: boolean } {
   const context = recordSealingContext(source.org, 'source', source.id, 'signingSecrets');
-  const secrets: string[] = [];
+  const secrets: string[] = [...publicKeys];
   let failure: unknown;
   for (const envelope of envelopes) {
     try {
@@ -67,5 +70,5 @@ function open(
     }
   }
   if (secrets.length === 0) throw new SigningSecretsUnreadable(source, failure);
-  return { secrets, areAll: secrets.length === envelopes.length };
+  return { secrets, areAll: secrets.length === envelopes.length + publicKeys.length };
 }

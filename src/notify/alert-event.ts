@@ -14,13 +14,14 @@ import { derivedTimedId, parseTimedId } from '../core/ids.ts';
 import type { NotificationChannelRecord, RouteRecord } from '../core/records.ts';
 import { shardOf } from '../core/shard-of.ts';
 import type { AlertSubject, ClosingIncident, DueAlert, Pager } from '../data/alerts/alert-states.ts';
+import type { RedisMessageReader } from '../data/history/message-reader.ts';
 import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import type { MessageReader, NewEvent } from '../data/shard/messages.ts';
+import type { NewEvent } from '../data/shard/messages.ts';
 
 export interface AlertSources {
   registry: RegistryReader;
-  messages: Pick<MessageReader, 'delivery'>;
+  messages: Pick<RedisMessageReader, 'delivery'>;
   circuits: Pick<Circuits, 'ofRoute'>;
 }
 

@@ -5,7 +5,8 @@ import type { Logger } from '../core/logger.ts';
 import type { OwnEvent } from '../core/own-event.ts';
 import type { RouteRecord } from '../core/records.ts';
 import type { AlertRules, AlertStates, AlertSubject, EndEntry, OwnEntry, Pager } from '../data/alerts/alert-states.ts';
-import type { MessageAcceptor, MessageReader } from '../data/shard/messages.ts';
+import type { RedisMessageReader } from '../data/history/message-reader.ts';
+import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
 import { type EntryPlace, ownEvents } from './own-event.ts';
 
@@ -18,7 +19,7 @@ const otherReaderMs = 1000;
 const tellDeadlineMs = 2000;
 
 export interface NotifierOptions extends AlertSources {
-  messages: Pick<MessageReader, 'delivery' | 'events'>;
+  messages: Pick<RedisMessageReader, 'delivery' | 'events'>;
   states: AlertStates;
   acceptor: MessageAcceptor;
   /** Stores one of Posthorn's own events, once. Rejects with UNAVAILABLE, QUEUE_FULL or REQUEST_TIMEOUT. */

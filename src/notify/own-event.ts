@@ -5,8 +5,9 @@ import type { OwnEvent } from '../core/own-event.ts';
 import { parsePlainJson } from '../core/plain-json.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
+import type { RedisMessageReader } from '../data/history/message-reader.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import type { DeliveryView, MessageReader } from '../data/shard/messages.ts';
+import type { DeliveryView } from '../data/shard/messages.ts';
 
 /** Payload of one of Posthorn's own events (docs/sources.md). */
 interface OwnPayload {
@@ -24,7 +25,7 @@ const isoDateTime = z.iso.datetime();
 
 export interface OwnEventSources {
   registry: RegistryReader;
-  messages: Pick<MessageReader, 'delivery' | 'events'>;
+  messages: Pick<RedisMessageReader, 'delivery' | 'events'>;
 }
 
 /** Where an entry was read. */
@@ -67,14 +68,14 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
       return {
         type: `${isEndpoint ? 'endpoint' : 'destination'}.circuit_${entry.kind}`,
         data: target,
-        hop: await hopsOfDelivery(sources, await deliveryOf(sources, entry)),
+        hop: await hopsOfEntry(sources, entry),
       };
     case 'disabled':
-      return { type: 'endpoint.disabled', data: { ...target, reason: entry.reason } };
+      return { type: 'endpoint.disabled', data: { ...target, reason: entry.reason }, hop: await hopsOfEntry(sources, entry) };
     case 'disabling': {
       const [percent, failingSinceMs, disabledAtMs] = entry.reason.split(' ').map(Number);
       const data = { ...target, percent, failingSince: isoTime(failingSinceMs), disabledAt: isoTime(disabledAtMs) };
-      return { type: 'endpoint.disabling', data };
+      return { type: 'endpoint.disabling', data, hop: await hopsOfEntry(sources, entry) };
     }
     case 'replayFinished':
       return occurred('replay.finished', entry, { noun: 'replay', timeField: 'completedAt' });
@@ -94,12 +95,12 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
 /** Something about an organization that may be noted more than once. `timeField`: of its data, says when it happened. */
 function occurred(
   type: string,
-  { org, destinationId, reason }: OwnEntry,
+  { org, destinationId, reason, hop }: OwnEntry,
   { noun, timeField }: { noun: string; timeField: string },
 ): Telling {
   const data = ownData.parse(parsePlainJson(reason));
   const atMs = Date.parse(isoDateTime.parse(data[timeField]));
-  return { type, data, occurrence: { atMs, name: `${noun} ${org} ${destinationId}` } };
+  return { type, data, hop, occurrence: { atMs, name: `${noun} ${org} ${destinationId}` } };
 }
 
 /** What was removed meanwhile is told with less. */
@@ -120,9 +121,13 @@ async function deadLetter(sources: OwnEventSources, entry: OwnEntry, target: obj
   };
 }
 
-/** The message that an entry is about, or that has opened or closed a circuit; null: there is none, or it was removed meanwhile. */
+/** The message that an entry is about, or whose attempt has caused it; null: there is none, or it was removed meanwhile. */
 async function deliveryOf({ messages }: OwnEventSources, { org, messageId }: OwnEntry): Promise<DeliveryView | null> {
   return messageId === null ? null : await messages.delivery(org, messageId);
+}
+
+async function hopsOfEntry(sources: OwnEventSources, entry: OwnEntry): Promise<number> {
+  return await hopsOfDelivery(sources, await deliveryOf(sources, entry));
 }
 
 async function hopsOfDelivery({ messages }: OwnEventSources, delivery: DeliveryView | null): Promise<number> {

@@ -67,7 +67,7 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
     await settleAll(queue, 'w', await takeFrom(queue, 'w', 2, { hasOwnEvents: true }), dead);
     await settleAll(queue, 'w', await takeFrom(queue, 'w', 2, { hasOwnEvents: true }), dead);
     const target = { shard, org: webhookOrganization('org_a'), routeId: `rte_${shard}`, destinationId: `dst_${shard}` };
-    for (const number of [1, 1]) await notes.note({ ...target, kind: 'disabled', number, reason: 'gone' });
+    for (const number of [1, 1]) await notes.note({ ...target, kind: 'disabled', number, messageId: 'msg_none', reason: 'gone' });
     for (const notifier of notifiers) notifier.wake(shard);
   }
   const runs = replayParts(redis, { prefix, shards, hasOwnSource: true });

@@ -322,7 +322,7 @@ describe('an endpoint', () => {
     const messageId = newTimedId('msg_', 0, Date.now());
     const target = { messageId, routeId: 'app_a', destinationId: 'ep_a', shard: 0, maxAttempts: 1 };
     const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
-    const event = newEvent({ org: webhookOrganization('org_a'), sourceId: 'etp_a', sourceSlug: 'order.paid', webhook, targets: [target] });
+    const event = newEvent({ org: webhookOrganization('org_a'), webhook, headers: [[hopHeader, '3']], targets: [target] });
     await acceptor.accept(event);
     return messageId;
   }
@@ -344,15 +344,15 @@ describe('an endpoint', () => {
       organization: 'org_a',
       data: { ...target, messageId, reason: 'destination_not_found', responseStatus: 410 },
     });
-    expect(ops.requests).toHaveLength(3);
+    expect(ops.requests.map(({ headers }) => headers[hopHeader])).toEqual(['4', '4', '4']);
   });
 
   test('what was said of an endpoint is not said again by another worker', async () => {
     worker(sources());
-    await sendToEndpoint();
+    const messageId = await sendToEndpoint();
     await ops.arrived(2);
     const notes = new OwnEventNotes({ redis: redis.client, prefix });
-    const about = { shard: 0, org: webhookOrganization('org_a'), routeId: 'app_a', destinationId: 'ep_a', reason: 'x' };
+    const about = { shard: 0, org: webhookOrganization('org_a'), routeId: 'app_a', destinationId: 'ep_a', messageId, reason: 'x' };
     for (const number of [5, 5, 4]) await notes.note({ ...about, kind: 'disabled', number });
     await notes.note({ ...about, kind: 'disabled', number: 6 });
     await notes.note({ ...about, destinationId: 'ep_none', kind: 'disabled', number: 7 });
@@ -375,6 +375,7 @@ describe('an endpoint', () => {
     await sendToEndpoint();
     await ops.arrived(percent === null ? 2 : 3);
     await nothingUnderWay();
+    expect(new Set(ops.requests.map(({ headers }) => headers[hopHeader]))).toEqual(new Set(['4']));
     const warnings = told().filter(({ type }) => type === 'endpoint.disabling');
     expect(warnings.map(({ data }) => data)).toEqual(
       percent === null

@@ -8,6 +8,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../test/support/replays.ts';
+import { hopHeader } from '../core/hops.ts';
 import type { ReplayRecord } from '../core/replay-record.ts';
 import { intakeKeys } from '../data/intake/intake-keys.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
@@ -66,8 +67,9 @@ describe('a worker', () => {
 
   test('tells the end of a replay to the routes of the source, as the documented JSON, once', async () => {
     await world.endedMessages([0, 1, 0]);
-    await start(replayRecord({ slug: 'night' }));
+    await start(replayRecord({ slug: 'night', hop: 3 }));
     await ops.arrived(1);
+    expect(ops.requests[0]?.headers[hopHeader]).toBe('4');
     expect(told()[0]).toEqual({
       type: 'replay.finished',
       occurredAt: isoTime,

@@ -29,6 +29,7 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
     case 'too_big':
       return `must be at most ${issue.maximum}${unit(issue.origin)}`;
     case 'invalid_format':
+      if (issue.format === 'datetime') return 'must be a time in ISO 8601 with an offset, such as 2026-01-31T12:00:00Z';
       return `must match ${issue.pattern ?? issue.format}`;
     default:
       return undefined;

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { awaitedSecretRule } from './awaited-secret.ts';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
 import { forwardedHeaderRules } from './forwarded-header.ts';
@@ -119,6 +120,7 @@ export const destinationRules: readonly Rule[] = [
     fieldPath: '.warehouse.identity',
     check: (self: Spec) => self.r2 === undefined || self.warehouse?.identity !== 'platform',
   },
+  awaitedSecretRule('http'),
   ...keyRules,
   ...authRules,
   tlsRule,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultPayloadForm, payloadForms } from '../core/payload-link.ts';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
+import { awaitsSigningSecret } from './awaited-secret.ts';
 import { description, displayName, expiresAfterSeconds, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
 import { headerTemplates } from './header-template.ts';
@@ -75,6 +76,7 @@ const http = z.strictObject({
     .describe(
       `Signatures in webhook-signature: hmac-sha256 (v1, by the whsec_ secrets), ed25519 (v1a, by the whsk_ keys) or both. Default: ${defaultSignatureScheme}.`,
     ),
+  awaitsSigningSecret,
 });
 
 const throttle = z.strictObject({

@@ -77,7 +77,7 @@ const spec = z.strictObject({
     .enum(['Retain', 'Delete'])
     .default('Retain')
     .describe(
-      'What becomes of what the organization has when it is deleted. Retain: its namespace and resources stay, and its data for 37 days. Delete: its data goes, and the namespace if Posthorn made it and nothing else is in it.',
+      'What becomes of what the organization has when it is deleted. Retain: its namespace and resources stay, and its data for 37 days. Delete: its resources and its data go, and the namespace if Posthorn made it and nothing else is in it.',
     ),
   archive: archive
     .optional()

@@ -13,13 +13,13 @@ export function parseWithNumbers<Schema extends z.core.$ZodType>(schema: Schema,
 }
 
 /**
- * The value with doubles in the place of `ExactNumber`, but for where the schema takes anything; where it takes a number as well as a text they are their
- * text. The same value when there is nothing to be replaced.
+ * The value with doubles in the place of `ExactNumber`, but for where the schema takes anything; where it takes a number as well as any such text they are
+ * their text. The same value when there is nothing to be replaced.
  */
 export function plainNumbers(schema: z.core.$ZodType, value: unknown): unknown {
   const inner = innermost(schema);
   if (inner instanceof z.ZodUnknown || inner instanceof z.ZodAny) return value;
-  if (value instanceof ExactNumber) return inner instanceof z.ZodUnion && takesNumberOrText(inner) ? value.text : value.double;
+  if (value instanceof ExactNumber) return inner instanceof z.ZodUnion && takesText(inner, value.text) ? value.text : value.double;
   if (inner instanceof z.ZodUnion) return inner.options.reduce<unknown>((made, option) => plainNumbers(option, made), value);
   if (Array.isArray(value)) return inner instanceof z.ZodArray ? plainItems(inner.element, value) : value;
   if (!isRecord(value)) return value;
@@ -35,9 +35,8 @@ function innermost(schema: z.core.$ZodType): z.core.$ZodType {
   return schema instanceof z.ZodPipe ? innermost(schema.in) : schema;
 }
 
-function takesNumberOrText({ options }: z.ZodUnion): boolean {
-  const kinds = options.map(innermost);
-  return kinds.some((kind) => kind instanceof z.ZodString) && kinds.some((kind) => kind instanceof z.ZodNumber);
+function takesText({ options }: z.ZodUnion, text: string): boolean {
+  return options.some((option) => innermost(option) instanceof z.ZodString && z.safeParse(option, text).success);
 }
 
 function plainItems(element: z.core.$ZodType, items: readonly unknown[]): unknown {

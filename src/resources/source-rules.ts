@@ -1,4 +1,5 @@
 import { ownProvider, providersWithoutDeliveryId } from '../core/providers/providers.ts';
+import { awaitedSecretRule } from './awaited-secret.ts';
 import { cidrRule } from './cidr.ts';
 import type { Rule } from './definition.ts';
 
@@ -35,6 +36,7 @@ export const sourceRules: readonly Rule[] = [
     fieldPath: '.rejectInvalidSignatures',
     check: (self: Spec) => self.rejectInvalidSignatures !== true || self.signingSecretRef !== undefined,
   },
+  awaitedSecretRule(),
   {
     at: '',
     cel: '!has(self.rotation) || has(self.signingSecretRef)',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { handshakes, providerNames } from '../core/providers/providers.ts';
+import { awaitsSigningSecret } from './awaited-secret.ts';
 import { cidr } from './cidr.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
@@ -61,12 +62,17 @@ const spec = z.strictObject({
   description: description.optional(),
   provider: z.enum(providerNames).default('generic').describe('Whose signature scheme is checked.'),
   verification: verification.optional().describe('How the sender signs; with provider custom, and only with it.'),
-  signingSecretRef: secretKeyRef.optional().describe('The secret that the provider signs with. Without it signatures are not checked.'),
+  signingSecretRef: secretKeyRef
+    .optional()
+    .describe(
+      'The secret that the provider signs with; of standard-webhooks and svix also the whpk_ public keys of the sender, for v1a. Without it signatures are not checked.',
+    ),
   rotation: rotation.optional().describe('While signingSecretRef is being replaced: the secret before it.'),
   rejectInvalidSignatures: z
     .boolean()
     .optional()
     .describe('Answer 401 to a wrong or missing signature. Default: true once there is a secret.'),
+  awaitsSigningSecret,
   rateLimitPerMinute: z
     .int()
     .min(1)

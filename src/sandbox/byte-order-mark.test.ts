@@ -24,6 +24,16 @@ describe('a transform sees a payload without its byte order mark', () => {
   });
 });
 
+test.each<[TransformType, string, string]>([
+  ['jsonata', '{"order": payload.id}', '{"order":1}'],
+  ['javascript', '({ payload }) => ({ order: payload.id })', '{"order":1}'],
+  ['liquid', '{"order": {{ payload.id }}}', '{"order": 1}'],
+])('code of type %s may have a byte order mark', async (type, code, expected) => {
+  const event = { description: '{"id":"evt_1"}', payload: Buffer.from('{"id":1}') };
+  const { output } = await sandbox.transform('org_a', { type, code: `\ufeff${code}` }, event);
+  expect(output).toMatchObject({ body: expected, contentType: 'application/json' });
+});
+
 test.each<[string, string, string[]]>([
   ['{"required":["id"]}', '{"id":1}', []],
   ['{"required":["id"]}', '{}', ["must have required property 'id'"]],

@@ -1,5 +1,6 @@
+import { Worker } from 'node:worker_threads';
 import { largestPayloadBytes } from '../core/payload-sizes.ts';
-import { payloadText } from '../core/payload-text.ts';
+import { payloadText, withoutByteOrderMark } from '../core/payload-text.ts';
 import { isJson } from '../core/plain-json.ts';
 import { readablePayload } from '../core/readable-payload.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
@@ -10,7 +11,6 @@ import { liquidEngine } from './engines/liquid.ts';
 import { harden } from './harden.ts';
 import { failed, type Job, type LargeJob, type PayloadPiece, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
 import { judge } from './judge.ts';
-import { watchParent } from './watch-parent.ts';
 
 const engines: Record<TransformType, TransformEngine> = { jsonata: jsonataEngine, javascript: javascriptEngine, liquid: liquidEngine };
 
@@ -43,7 +43,7 @@ async function transformed(job: Extract<Job, { task: 'transform' }>): Promise<Re
 function output(type: TransformType, text: string | null, warning: string | null): Reply {
   if (text === null || (text === 'null' && type !== 'liquid')) return { type: 'output', output: null };
   if (Buffer.byteLength(text) > sandboxLimits.outputBytes) return failed('the output is larger than 1 MiB');
-  const contentType = type === 'liquid' && !isJson(text) ? 'text/plain; charset=utf-8' : 'application/json';
+  const contentType = type === 'liquid' && !isJson(withoutByteOrderMark(text)) ? 'text/plain; charset=utf-8' : 'application/json';
   return { type: 'output', output: { contentType, body: text, warning } };
 }
 
@@ -77,6 +77,16 @@ function withPayload({ job, format }: LargeJob): Job {
   const { bytes, problem } = readablePayload(sent, format, largestPayloadBytes);
   if (problem !== null && job.task === 'transform') throw new CodeError(problem);
   return { ...job, payload: payloadText(bytes) };
+}
+
+const parentWatch = `
+const parent = process.ppid;
+setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL'); }, 1000);
+`;
+
+/** Ends this process when its parent is gone, also while code of a user keeps the main thread busy. */
+function watchParent(): void {
+  new Worker(parentWatch, { eval: true, env: {}, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 } }).unref();
 }
 
 process.on('disconnect', () => process.exit());

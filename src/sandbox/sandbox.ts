@@ -6,6 +6,7 @@ import { payloadText } from '../core/payload-text.ts';
 import { type PayloadFormat, readablePayload } from '../core/readable-payload.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
+import { type Turn, Turns } from '../core/turns.ts';
 import {
   type Job,
   type Judgement,
@@ -21,7 +22,6 @@ import {
   usualForm,
 } from './jobs.ts';
 import { type LargePayload, SandboxProcess } from './sandbox-process.ts';
-import { type Turn, Turns } from './turns.ts';
 
 const limits = {
   waitMs: 10_000,

@@ -20,6 +20,7 @@ export function meteredStore(store: CompleteStore, clock: Clock, metrics: StoreM
   };
   return {
     get: (kind, key) => measured('get', kind, store.get(kind, key)),
+    getMetadata: (kind, key) => measured('get', kind, store.getMetadata(kind, key)),
     getSecret: (key) => measured('get', 'Secret', store.getSecret(key)),
     list: (kind, query) => measured('list', kind, store.list(kind, query)),
     watch: (kind, from, signal, query) => store.watch(kind, from, signal, query),

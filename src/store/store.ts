@@ -1,4 +1,5 @@
 import type { Kind, ObjectOf, SecretObject } from '../resources/kinds.ts';
+import type { ObjectMeta } from '../resources/metadata.ts';
 
 /** Name of an object; `namespace` is absent exactly for cluster-scoped kinds. */
 export interface Key {
@@ -101,6 +102,8 @@ export type WatchEvent<K extends Kind> =
  */
 export interface ResourceStore {
   get<K extends ReadableKind>(kind: K, key: Key): Promise<ObjectOf<K>>;
+  /** The metadata of an object, with managedFields. Needs the right to list the kind, not that to get it. */
+  getMetadata(kind: Kind, key: Key): Promise<ObjectMeta>;
   list<K extends Kind>(kind: K, query?: ListQuery): Promise<Page<K>>;
   watch<K extends Kind>(kind: K, from: Version, signal: AbortSignal, query?: { namespace?: string }): AsyncIterable<WatchEvent<K>>;
   create<K extends Kind>(object: ApplyObject<K>, options: { manager: FieldManager }): Promise<ObjectOf<K>>;

@@ -3,14 +3,14 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
-import { showTheme } from './app/preferences.ts';
+import { showLook } from './app/preferences.ts';
 import { router } from './routes.tsx';
 import { readAhead } from './screen.tsx';
 
 const tries = 3;
 const readAheadAfterMs = 1000;
 
-showTheme();
+showLook();
 const client = new QueryClient({
   queryCache: new QueryCache({
     // The session has ended: the shell asks who is here, and shows the login.

@@ -138,7 +138,7 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/lab',
-      validateSearch: texts('kind', 'id', 'source', 'events'),
+      validateSearch: texts('kind', 'id', 'source', 'type', 'events'),
       component: screen(() => import('./screens/lab.tsx'), 'Lab'),
     }),
     createRoute({

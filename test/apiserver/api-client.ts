@@ -63,3 +63,22 @@ export function collectionPath(kind: Kind, namespace: string): string {
   const { root, plural, namespaced } = kindPath(kind);
   return namespaced ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`;
 }
+
+/** Path of the objects of the same kind, which need not be Posthorn's, in the same namespace. */
+export function collectionOf({ apiVersion, kind, metadata }: NamedObject): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`;
+  return `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${plural.toLowerCase()}`;
+}
+
+/** Creates or changes the object, whoever owns its fields. */
+export function applyObject(plane: ControlPlane, object: NamedObject): Promise<unknown> {
+  const path = `${collectionOf(object)}/${object.metadata.name}?fieldManager=test&force=true`;
+  return plane.request('PATCH', path, object, 'application/apply-patch+yaml');
+}
+
+interface NamedObject {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+}

@@ -75,12 +75,14 @@ describe('a pool', () => {
     expect((await owned('PodDisruptionBudget', 'plain'))?.['spec']).toMatchObject({ maxUnavailable: 1 });
 
     await shows('plain', 'Available', 'False MinimumReplicasUnavailable');
-    await eventually(async () => expect(await measured('plain')).toEqual({ wanted: 3, ready: 0, available: 0, backlog_messages: 0 }));
+    await eventually(async () =>
+      expect(await measured('plain')).toEqual({ wanted: 3, ready: 0, available: 0, accepted: 1, backlog_messages: 0 }),
+    );
     await makePodsReady('plain');
     const { status } = await shows('plain', 'Ready', 'True Ready');
     expect(status).toMatchObject({ replicas: 3, readyReplicas: 3, desiredReplicas: 3, backlog: 0, oldestMessageAgeSeconds: 0 });
     expect(status?.conditions?.map(({ type }) => type).sort()).toEqual(['Accepted', 'Available', 'Progressing', 'Ready']);
-    expect(await measured('plain')).toEqual({ wanted: 3, ready: 3, available: 1, backlog_messages: 0 });
+    expect(await measured('plain')).toEqual({ wanted: 3, ready: 3, available: 1, accepted: 1, backlog_messages: 0 });
     const scale = (await plane.request('GET', `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/plain/scale`)) as object;
     expect(scale).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 3, selector: status?.selector } });
   });
@@ -178,13 +180,14 @@ describe('a pool', () => {
     expect(theirs?.['spec']).toMatchObject({ selector });
     await objects.delete(clusterKinds.PodDisruptionBudget, { namespace, name: 'posthorn-delivery-taken' }, theirs?.metadata.uid ?? '');
     await shows('taken', 'Accepted', 'True Accepted');
+    expect(await measured('taken')).toMatchObject({ accepted: 1 });
     await store.delete('DeliveryPool', { namespace, name: 'taken' });
   });
 
   test('a pool says which Secret is missing, what its workers would refuse, and what the API server does, without a secret', async () => {
     await apply('broken', { replicas: 1, redis: { secretRef: { name: 'own-redis' } } });
     await shows('broken', 'Accepted', 'False SecretNotFound');
-    expect(await measured('broken')).toMatchObject({ wanted: 0, ready: 0, available: 0 });
+    expect(await measured('broken')).toMatchObject({ wanted: 0, ready: 0, available: 0, accepted: 0 });
     await applyObject(secrets, 'own-redis', { stringData: { POSTHORN_REDIS_URL: 'redis://:canary-password@a b' } });
     const { status } = await shows('broken', 'Ready', 'False InvalidConfiguration');
     expect(JSON.stringify(status)).toContain('POSTHORN_REDIS_URL');

@@ -6,6 +6,7 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import type { CompleteStore } from '../../src/store/store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { describeApiKeys } from '../facade/suites/api-keys.ts';
+import { describeAwaitedSecrets } from '../facade/suites/awaited-secrets.ts';
 import { describeBrokenOffRequests } from '../facade/suites/broken-off-requests.ts';
 import { describeBulk } from '../facade/suites/bulk.ts';
 import { describeCancel } from '../facade/suites/cancel.ts';
@@ -93,6 +94,7 @@ const suites = {
   'each field': describeFields,
   'bulk operations': describeBulk,
   'exported destinations': describeDestinationTransfer,
+  'awaited secrets': describeAwaitedSecrets,
   'TLS of destinations': describeDestinationTls,
   'exported routes': describeRouteTransfer,
   'what is transferred': (begin) => describeTransferProperties(begin, 15),
@@ -125,6 +127,33 @@ describe.each(Object.entries(suites))('the API on resources in Kubernetes: %s', 
 });
 describe('the API on resources in Kubernetes: a request that was broken off before its answer was kept', () => {
   describeBrokenOffRequests((around) => start(around(store)));
+});
+describe('the API on resources in Kubernetes: what kubectl has created', () => {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world?.stop());
+
+  test('keeps its objects and lists when the API takes out what it has put into them', async () => {
+    const headers = [{ name: 'x-team', value: 'shop' }];
+    const spec = {
+      type: 'http',
+      http: { url: 'https://hooks.example.com/in', headers },
+      throttle: { mode: 'concurrency', maxConcurrency: 2 },
+    };
+    const created = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Destination', metadata: { name: 'by-kubectl' }, spec };
+    const { root, plural } = kindPath('Destination');
+    await api.request('POST', `${root}/namespaces/acme/${plural}`, { query: { fieldManager: 'kubectl-create' }, body: created });
+    const patched = (body: object) => world.request('PATCH', '/api/destinations/by-kubectl', { body });
+    const added = { headers: { 'x-team': 'shop', 'x-ours': '1' }, throttle: { queueLimit: 10 } };
+    await eventually(async () => expect((await patched(added)).status).toBe(200));
+    const { status, body } = await patched({ headers: { 'x-team': 'shop' }, throttle: { queueLimit: null } });
+    expect([status, body.headers, body.throttle.queueLimit]).toEqual([200, { 'x-team': 'shop' }, null]);
+    expect(await store.get('Destination', { name: 'by-kubectl', namespace: 'acme' })).toMatchObject({ spec: { http: { headers } } });
+    const refused = await patched({ headers: {} });
+    expect([refused.status, refused.body.code]).toEqual([409, 'FIELD_MANAGED']);
+  });
 });
 test('in all this the API has made and deleted Secrets, and read or listed none', () => {
   const ofSecrets = [...apiOfFacade.asked].filter((what) => what.endsWith(' secrets'));

@@ -8,7 +8,7 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { collectionPath } from './api-client.ts';
+import { collectionOf, collectionPath } from './api-client.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -46,7 +46,7 @@ beforeAll(async () => {
   for (const file of readdirSync(policies))
     for (const document of parseAllDocuments(readFileSync(new URL(file, policies), 'utf8'))) {
       const object: Any = document.toJS();
-      await apply(pathOf(object), object);
+      await apply(collectionOf(object), object);
     }
   // What RBAC refuses before it knows the role names neither a host nor a field.
   await eventually('the policies to be in force', 60_000, async () => {
@@ -68,12 +68,6 @@ async function apply(collection: string, object: Any): Promise<void> {
 
 const namespace = (name: string, labels: Record<string, string> = {}) =>
   apply('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
-
-function pathOf({ kind, apiVersion, metadata }: Any): string {
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const plural = kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`;
-  return `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${plural.toLowerCase()}`;
-}
 
 /** A service account with ClusterRoles of these names. */
 async function account(name: string, roles: string[]): Promise<KubernetesApi> {

@@ -111,3 +111,20 @@ test('a finished replay is deleted when its time is over, and its record goes wi
   await kubectl('wait', '--for=delete', 'replay/short', '--timeout=60s');
   await eventually(async () => expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull());
 });
+
+test('a replay that Git applies again is left as it is; deleted and made again beside other controllers it shows what ran, and says so', async () => {
+  const object = await apply('of-git');
+  await kubectl('wait', '--for=condition=Ready', 'replay/of-git', '--timeout=60s');
+  await note(object, 0, { phase: 'Succeeded', plan, queued: 3, delivered: 3, queuedAtMs: systemClock.now(), endedAtMs: systemClock.now() });
+  await kubectl('wait', '--for=condition=Complete', 'replay/of-git', '--timeout=60s');
+  const { uid, generation } = (await apply('of-git')).metadata;
+  expect({ uid, generation }).toEqual({ uid: object.metadata.uid, generation: 1 });
+  await kubectl('delete', 'replay', 'of-git', '--timeout=60s');
+  await controllers.stop();
+  const again = await apply('of-git');
+  controllers = startControllers({ store: new KubernetesStore({ api: controllersApi, clock: systemClock }), redis: redis.client, prefix });
+  expect(again.metadata.uid).not.toBe(uid);
+  const reason = '{.status.conditions[?(@.type=="Complete")].reason}';
+  await kubectl('wait', `--for=jsonpath=${reason}=AlreadyRan`, 'replay/of-git', '--timeout=60s');
+  expect((await store.get('Replay', { namespace, name: 'of-git' })).status).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 3 });
+}, 120_000);

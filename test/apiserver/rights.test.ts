@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OrganizationRights } from '../../src/controllers/organization/organization-rights.ts';
-import type { PosthornKind } from '../../src/resources/kinds.ts';
+import { configurationKinds, type PosthornKind } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { everythingIn, firstOf, readyAs } from '../support/disabled-cases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
@@ -16,6 +17,7 @@ import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { scaledObjects } from '../support/scaled-objects.ts';
+import { applyObject } from './api-client.ts';
 import {
   type Attempt,
   attemptsAgainstPolicies,
@@ -28,6 +30,7 @@ import {
   pathOfKind,
   rbac,
 } from './forbidden-attempts.ts';
+import { isAllowed } from './subject-access.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -67,16 +70,12 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 }, 60_000);
 
+const inNamespace = configurationKinds.filter((kind) => kind !== 'Organization');
 const startController = () => release.start('controller', { POSTHORN_REDIS_URL: redis.url });
 const makeNamespace = (name: string, labels: object = {}) =>
   plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
 
-function pathOf({ apiVersion, kind, metadata }: Any): string {
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${kind.toLowerCase()}s/${metadata.name}`;
-}
-const apply = (object: Any) =>
-  plane.request('PATCH', `${pathOf(object)}?fieldManager=test&force=true`, object, 'application/apply-patch+yaml');
+const apply = (object: Any) => applyObject(plane, object);
 
 async function organization(name: string, ready = 'True Ready', within = name, spec: object = {}): Promise<void> {
   await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name }, spec: { namespace: within, ...spec } });
@@ -108,14 +107,8 @@ const destination = (name: string, token = 'a-long-token-0000001') => ({
   authConfig: { token },
 });
 
-/** With Secrets, as the API server says now: it hears of a binding or a role a moment after it is changed or deleted. */
-async function may(component: 'api' | 'controller', verb: string, within: string): Promise<boolean> {
-  const user = `system:serviceaccount:${namespace}:${fullname}-${component}`;
-  const spec = { user, resourceAttributes: { verb, resource: 'secrets', namespace: within } };
-  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-  const { status }: Any = await plane.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
-  return status.allowed;
-}
+const mayUseSecrets = (component: 'api' | 'controller', verb: string, within: string): Promise<boolean> =>
+  isAllowed(plane, `system:serviceaccount:${namespace}:${fullname}-${component}`, { verb, resource: 'secrets', namespace: within });
 
 const bindings = async (within: string): Promise<Any[]> => {
   const { items }: Any = await plane.request('GET', `${rbac}/namespaces/${within}/rolebindings`);
@@ -170,6 +163,18 @@ describe('rights where an organization lives', () => {
     await expectBindings('acme');
   }, 120_000);
 
+  test('rights where an organization lives let the API list the Events of a resource', async () => {
+    const spec = { sourceRef: { name: 'nobody' }, destinationRefs: [{ name: 'nobody' }] };
+    await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Route', metadata: { namespace: 'default', name: 'astray' }, spec });
+    await eventually(async () => {
+      const { id } = (await send('GET', 'routes/astray')).body;
+      const { status, body } = await send('GET', `manifests/${id}/events`);
+      const told = { type: 'Warning', message: expect.stringContaining('nobody'), count: 1, source: 'posthorn-controller' };
+      expect([status, body.isKept, body.data]).toEqual([200, true, [expect.objectContaining(told)]]);
+    }, 60_000);
+    await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/namespaces/default/routes/astray');
+  }, 90_000);
+
   test('rights where an organization lives go with the organization, also out of a namespace that stays', async () => {
     await makeNamespace('adopted');
     await organization('adopted');
@@ -185,7 +190,7 @@ describe('rights where an organization lives', () => {
   }, 120_000);
 
   test.each(['Retain', 'Delete'])(
-    "what is in the namespace of an organization and not Posthorn's stays when it is deleted: %s",
+    "what is in the namespace of an organization and not Posthorn's stays when it is deleted, and its resources by its policy alone: %s",
     async (deletionPolicy) => {
       const name = `keeps-${deletionPolicy.toLowerCase()}`;
       await organization(name, 'True Ready', name, { deletionPolicy });
@@ -198,6 +203,8 @@ describe('rights where an organization lives', () => {
       };
       await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: inside, data: { a: 'b' } });
       await apply({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: inside, spec });
+      for (const object of everythingIn(name)) await store.apply(object, { manager: 'test' });
+      for (const kind of inNamespace) await readyAs(store, kind, { namespace: name, name: firstOf(kind) }, 'Ready');
       await plane.request('DELETE', `/apis/posthorn.dev/v1alpha1/organizations/${name}`);
       await eventually(() => expect(store.get('Organization', { name })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
       const { metadata } = await store.get('Namespace', { name });
@@ -209,6 +216,15 @@ describe('rights where an organization lives', () => {
       for (const path of [`/api/v1/namespaces/${name}/configmaps/foreign`, `/apis/apps/v1/namespaces/${name}/deployments/foreign`])
         expect(await plane.request('GET', path)).toMatchObject({ metadata: { name: 'foreign' } });
       expect(await bindings(name)).toEqual([]);
+      const kept = await Promise.all(
+        inNamespace.map(async (kind) => [kind, (await store.list(kind, { namespace: name })).items.length > 0]),
+      );
+      expect(kept).toEqual(inNamespace.map((kind) => [kind, deletionPolicy === 'Retain']));
+      const { items: secrets }: Any = await plane.request('GET', `/api/v1/namespaces/${name}/secrets`);
+      const ofUsers = everythingIn(name).filter(({ kind }) => kind === 'Secret');
+      expect(secrets.map(({ metadata: { name: secret } }: Any) => secret)).toEqual(
+        expect.arrayContaining(ofUsers.map((each) => each.metadata.name)),
+      );
       const wanted = deletionPolicy === 'Retain' ? ['Retained', 'stay'] : ['NamespaceKept', 'ConfigMap foreign, '];
       await eventually(async () => {
         const { items }: Any = await plane.request('GET', '/api/v1/events');
@@ -283,7 +299,7 @@ describe('rights that are missing for a while', () => {
     // As Helm leaves it: the former right is gone, and no controller of the new release leads yet.
     await controller.stop();
     for (const name of names) await plane.request('DELETE', `${rbac}/namespaces/default/rolebindings/${name}`);
-    await eventually(async () => expect(await may('api', 'patch', 'default')).toBe(false));
+    await eventually(async () => expect(await mayUseSecrets('api', 'patch', 'default')).toBe(false));
     const refused = await eventually(async () => {
       const answer = await send('POST', 'destinations', destination('Between'));
       expect(answer.status).toBe(503);
@@ -322,7 +338,7 @@ describe('rights that are missing for a while', () => {
     const path = `${rbac}/clusterroles/${fullname}-organization-controller`;
     const { metadata, rules }: Any = await plane.request('GET', path);
     await plane.request('PATCH', path, { rules: [] }, 'application/merge-patch+json');
-    await eventually(async () => expect(await may('controller', 'get', 'acme')).toBe(false));
+    await eventually(async () => expect(await mayUseSecrets('controller', 'get', 'acme')).toBe(false));
     const before = await conditionOf('Destination', key);
     await destinationWith('https://two.example.com/');
     await expectCondition('Organization', { name: 'acme' }, 'False RightsNotGranted');

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
+import { Registry } from 'prom-client';
+import { apiServerClockMetric } from '../../src/cmd/api-server-clock.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
@@ -41,6 +43,24 @@ test('a token that was replaced in its file is read again after a 401', async ()
   expect(await api.request('GET', '/api/v1/namespaces')).toMatchObject({ kind: 'NamespaceList' });
   await api.close();
 });
+
+test.each([0, 90_000, -90_000])(
+  'a clock that is %i ms ahead shows as a difference to that of the API server, to the second',
+  async (aheadMs) => {
+    const file = join(directory, 'token');
+    writeFileSync(file, controlPlane.token);
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const api = new KubernetesApi({ loadKubeConfig: withTokenFile(file), clock });
+    const registry = new Registry();
+    apiServerClockMetric(registry, api);
+    const shown = async () => (await registry.getSingleMetric('posthorn_api_server_clock_skew_seconds')?.get())?.values ?? [];
+    expect([api.clockSkewMs, await shown()]).toEqual([null, []]);
+    await api.request('GET', '/api/v1/namespaces');
+    expect(Math.abs((api.clockSkewMs ?? Number.NaN) - aheadMs)).toBeLessThan(3000);
+    expect(await shown()).toMatchObject([{ value: (api.clockSkewMs ?? 0) / 1000 }]);
+    await api.close();
+  },
+);
 
 test('a server that accepts and does not answer is UNAVAILABLE at the deadline', async () => {
   const server: Server = createServer(() => {});

@@ -66,6 +66,7 @@ function start(name: string): Installation {
     void wrote.add(namespace ?? (kind === 'Namespace' ? object : `Organization ${object}`));
   const noting: CompleteStore = {
     get: (kind, key) => store.get(kind, key),
+    getMetadata: (kind, key) => store.getMetadata(kind, key),
     getSecret: (key) => store.getSecret(key),
     list: (kind, query) => store.list(kind, query),
     watch: (kind, from, signal, query) => store.watch(kind, from, signal, query),

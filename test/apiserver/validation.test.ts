@@ -25,7 +25,6 @@ import { webhookApplicationCases } from './cases/webhook-application.ts';
 import { webhookEndpointCases } from './cases/webhook-endpoint.ts';
 import { webhookEventTypeCases } from './cases/webhook-event-type.ts';
 import { webhookSubscriptionCases } from './cases/webhook-subscription.ts';
-import { fieldsOfComplaint } from './server-complaint.ts';
 
 const posthornCases = [
   ...organizationCases,
@@ -158,4 +157,21 @@ function wholeObject(kind: Kind, body: Body, name: string): Body {
 function title(each: ValidationCase | StatusCase): string {
   const done = 'status' in each ? 'with a status of' : 'old' in each ? 'changed with' : 'made with';
   return `${each.kind}, ${done} ${each.name}: ${each.invalid === undefined ? 'valid' : `invalid at ${each.invalid.slice(0, 80)}`}`;
+}
+
+/**
+ * The fields that the API server names. Strict decoding has no causes; its text has the fields in quotes or, for a
+ * wrong type, the Go field. Complaints about `not` and `anyOf` have causes without a field and name it in their text.
+ */
+function fieldsOfComplaint({ fields, message }: Extract<ServerVerdict, { message: string }>): string[] {
+  const unknown = [...message.matchAll(/unknown field "([^"]+)"/g)].map((match) => match[1] ?? '');
+  const ofKeywords = [...message.matchAll(/"((?:spec|status)[^"]*)" must/g)].map((match) => match[1] ?? '');
+  const goField = /Go struct field (?:ObjectMeta|Secret)\.(?:metadata\.)?(\S+)/.exec(message)?.[1];
+  return [
+    ...fields,
+    ...unknown,
+    ...ofKeywords,
+    ...(goField === undefined ? [] : [goField]),
+    ...(message.includes('parsing time') ? ['a time'] : []),
+  ];
 }

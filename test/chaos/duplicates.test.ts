@@ -46,7 +46,7 @@ async function startIngest(i: number): Promise<void> {
     POSTHORN_LOG_LEVEL: 'warn',
   });
   programs[i] = program;
-  await eventually('ingest', 30_000, async () => {
+  await eventually('ingest', 90_000, async () => {
     const answer = await fetch(`http://127.0.0.1:${ports[i]}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
     return answer?.status === 404;
   });

@@ -7,6 +7,7 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { agreeOnShards } from '../../src/data/membership/shard-count.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { fetchInForce } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { forms, fromOlderLayout, makeOlder } from '../support/older-layout.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
@@ -24,7 +25,7 @@ const successes = new Map<number, number>();
 
 async function create(path: string, body: object): Promise<string> {
   const headers = { 'x-api-key': standalone.key, 'content-type': 'application/json' };
-  const response = await fetch(`${standalone.url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetchInForce(`${standalone.url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { id: string }).id;
 }
@@ -46,7 +47,7 @@ beforeAll(async () => {
   await redis.connect();
   const sourceId = await create('sources', { name: 'Orders', provider: 'generic', dedupStrategy: 'idempotency_key' });
   // Longer than a slow machine takes to bring all into the older layout.
-  const retryPolicy = { maxRetries: 25, initialDelay: 15_000, maxDelay: 15_000, backoffMultiplier: 1 };
+  const retryPolicy = { maxRetries: 25, initialDelay: 30_000, maxDelay: 30_000, backoffMultiplier: 1 };
   const id = await create('destinations', { name: 'Shop', url: receiver.url, retryPolicy });
   await create('routes', { name: 'All', sourceId, destinationIds: [id], circuitFailureThreshold: 100 });
 }, 180_000);
@@ -80,7 +81,7 @@ test('A store in an older layout is migrated while the program takes events and 
   ]);
   expect(await forms(store)).toEqual({ older: 0, newer: 30 });
 
-  await eventually('all that was accepted to arrive', 60_000, () => successes.size === 60);
+  await eventually('all that was accepted to arrive', 120_000, () => successes.size === 60);
   await eventually('all messages to be settled', 60_000, async () => (await checkShards(store)).unfinished === 0);
   expect([...successes].filter(([, times]) => times !== 1)).toEqual([]);
   expect((await checkShards(store)).findings).toEqual([]);

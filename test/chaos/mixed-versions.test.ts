@@ -1,16 +1,23 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { version } from '../../src/cmd/version.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
+import { fetchInForce } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/ports.ts';
-import { type Program, startProgram } from '../support/program.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import {
+  copyRelease,
+  type Edit,
+  installationEnvironment,
+  type ReleaseCopy,
+  type RoleProcess,
+  readyRole,
+  startRole,
+  thisRelease,
+} from '../support/release-copies.ts';
 import { sendEvent } from '../support/send-event.ts';
 
 type Release = 'the later release' | 'this release';
@@ -26,25 +33,18 @@ const additions: readonly (readonly [file: string, anchor: string, text: string]
   ],
 ];
 const laterVersion = '99.0.0';
-const root = new URL('../../', import.meta.url).pathname;
 const prefix = 'posthorn:';
 const shards = 4;
 const key = `ph_${'k'.repeat(52)}`;
 
-interface Process {
-  program: Program;
-  port: number;
-  opsPort: number;
-}
-
-let folder: string;
+let later: ReleaseCopy;
 let redis: RedisServer;
 let receiver: Receiver;
-let apis: Record<Release, Process>;
-let takers: Record<Release, Process>;
-let controller: Process;
-const workers = new Map<Release, Process>();
-const processes = new Set<Process>();
+let apis: Record<Release, RoleProcess>;
+let takers: Record<Release, RoleProcess>;
+let controller: RoleProcess;
+const workers = new Map<Release, RoleProcess>();
+const processes = new Set<RoleProcess>();
 
 /** Of requests, by the path of the destination and the number of the event. */
 const attempts = new Map<string, number>();
@@ -74,39 +74,15 @@ function answer(response: ServerResponse, _: number, { path, body, headers }: Re
   response.end();
 }
 
-async function start(release: Release, role: string, more: Record<string, string> = {}): Promise<Process> {
-  const [port, opsPort] = [await freePort(), await freePort()];
-  const file = join(release === 'the later release' ? folder : root, 'src/cmd/posthorn.ts');
-  const environment = {
-    POSTHORN_HOST: '127.0.0.1',
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
-    POSTHORN_RESOURCE_STORE: 'redis',
-    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-    POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
-    POSTHORN_SHARDS: String(shards),
-    POSTHORN_LOG_LEVEL: 'error',
-    POSTHORN_PORT: String(port),
-    POSTHORN_OPS_PORT: String(opsPort),
-    ...more,
-  };
-  const process = { program: startProgram([role], environment, file), port, opsPort };
+async function start(release: Release, role: string, more: Record<string, string> = {}): Promise<RoleProcess> {
+  const file = release === 'the later release' ? later.file : thisRelease;
+  const process = await startRole(file, role, { ...installationEnvironment(redis.url, shards), ...more });
   processes.add(process);
   return process;
 }
 
-/** Waits until the process is ready. */
-async function ready(process: Process): Promise<Process> {
-  await eventually(
-    `a process to be ready (${process.program.output()})`,
-    60_000,
-    async () => (await fetch(`http://127.0.0.1:${process.opsPort}/readyz`)).ok,
-  );
-  return process;
-}
-
 async function work(release: Release): Promise<void> {
-  workers.set(release, await ready(await start(release, 'delivery')));
+  workers.set(release, await readyRole(await start(release, 'delivery')));
 }
 
 async function stopWorkers(): Promise<void> {
@@ -114,21 +90,21 @@ async function stopWorkers(): Promise<void> {
   workers.clear();
 }
 
-async function metric(process: Process | undefined, sample: string): Promise<number> {
+async function metric(process: RoleProcess | undefined, sample: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${process?.opsPort}/metrics`)).text();
   const line = text.split('\n').find((each) => each.startsWith(`${sample} `));
   return Number(line?.slice(sample.length) ?? 0);
 }
 
-async function create(api: Process, path: string, body: object): Promise<string> {
+async function create(api: RoleProcess, path: string, body: object): Promise<string> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-  const response = await fetch(`http://127.0.0.1:${api.port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetchInForce(`http://127.0.0.1:${api.port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { id: string }).id;
 }
 
 /** Returns the id of its destination. */
-async function createRoute(api: Process, path: string): Promise<string> {
+async function createRoute(api: RoleProcess, path: string): Promise<string> {
   const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
   const id = await create(api, 'destinations', { name: `Destination ${path}`, url: `${receiver.url}${path}`, retryPolicy });
   const circuit = { circuitFailureThreshold: 5, circuitCooldownSeconds: 1, circuitProbeSuccessThreshold: 1 };
@@ -176,19 +152,13 @@ async function settled(unfinished = 0): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'posthorn-releases-'));
-  cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object;
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, version: laterVersion }));
-  for (const [file, anchor, text] of additions) {
-    const [before, after, ...more] = readFileSync(join(folder, file), 'utf8').split(anchor);
-    if (after === undefined || more.length > 0) throw new Error(`${file} does not have ${anchor} once`);
-    writeFileSync(join(folder, file), `${before}${text}${anchor}${after}`);
-  }
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  later = copyRelease({ version: laterVersion, edits: additions.map(([file, anchor, text]): Edit => [file, anchor, text + anchor]) });
   [redis, receiver] = await Promise.all([startRedis(), startReceiver(answer)]);
-  const standalone = await start('the later release', 'standalone', { POSTHORN_DATA_DIR: join(folder, 'data'), POSTHORN_API_KEY: key });
-  await standalone.program.waitForOutput(/^posthorn ready/m, 60_000);
+  const standalone = await start('the later release', 'standalone', {
+    POSTHORN_DATA_DIR: join(later.folder, 'data'),
+    POSTHORN_API_KEY: key,
+  });
+  await standalone.program.waitForOutput(/^posthorn ready/m, 180_000);
   sourceId = await create(standalone, 'sources', { name: 'Orders', provider: 'generic', dedupStrategy: 'idempotency_key' });
   destinationId = await createRoute(standalone, '/a');
   for (const path of ['/b', '/c']) await createRoute(standalone, path);
@@ -196,12 +166,12 @@ beforeAll(async () => {
   controller = await start('the later release', 'controller');
   apis = { 'the later release': await start('the later release', 'api'), 'this release': await start('this release', 'api') };
   takers = { 'the later release': await start('the later release', 'ingest'), 'this release': await start('this release', 'ingest') };
-  await Promise.all([controller, ...Object.values(apis), ...Object.values(takers)].map(ready));
-}, 180_000);
+  await Promise.all([controller, ...Object.values(apis), ...Object.values(takers)].map(readyRole));
+}, 600_000);
 afterAll(async () => {
   await Promise.all([...processes].map(({ program }) => program.stop()));
   await Promise.all([redis?.stop(), receiver?.close()]);
-  rmSync(folder, { recursive: true, force: true });
+  later?.remove();
 });
 afterEach(() => {
   expect([...successes].filter(([, times]) => times !== 1)).toEqual([]);
@@ -221,7 +191,7 @@ test.each(releases)(
     expect(await withLaterFields()).toEqual(expect.arrayContaining(unknown));
     await stopWorkers();
   },
-  180_000,
+  600_000,
 );
 
 test.each(releases)(
@@ -237,7 +207,7 @@ test.each(releases)(
     }
     await stopWorkers();
   },
-  180_000,
+  600_000,
 );
 
 test('either api tells which version each worker and each process runs, and that a rollout is under way', async () => {
@@ -253,7 +223,7 @@ test('either api tells which version each worker and each process runs, and that
     expect(warnings.map(({ message }) => message)).toContainEqual(expect.stringContaining('Several versions of Posthorn run'));
   }
   await stopWorkers();
-}, 180_000);
+}, 600_000);
 
 test('workers of both share the shards, each with scripts of its own that Redis forgets at times', async () => {
   for (const release of releases) await work(release);
@@ -267,7 +237,7 @@ test('workers of both share the shards, each with scripts of its own that Redis 
   await allArrived();
   await settled();
   await stopWorkers();
-}, 240_000);
+}, 600_000);
 
 test.each([
   ['the later release', 'this release'],
@@ -298,7 +268,7 @@ test.each([
     await settled();
     await stopWorkers();
   },
-  240_000,
+  600_000,
 );
 
 test('a controller of this release takes over, and workers of both deliver what it publishes', async () => {
@@ -308,8 +278,16 @@ test('a controller of this release takes over, and workers of both deliver what 
   await createRoute(apis['the later release'], '/d');
   await createRoute(apis['this release'], '/e');
   for (const release of releases) await work(release);
+  // Ingest has the source in memory, and learns of the routes a moment later.
+  await eventually(async () => {
+    await send(2);
+    const places = [sent - 1, sent].flatMap((number) => ['/d', '/e'].map((path) => `${path} ${number}`));
+    await eventually('an event that either has taken to arrive at the new destinations', 20_000, () =>
+      places.every((place) => successes.has(place)),
+    );
+  }, 90_000);
   accepted.length = 0;
   await send(40);
   await allArrived(['/a', '/b', '/c', '/d', '/e']);
   await settled();
-}, 180_000);
+}, 600_000);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
+import { fetchInForce } from '../support/api-writes.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
@@ -51,7 +52,7 @@ function answer(response: ServerResponse, _: number, request: ReceivedRequest): 
 
 async function call<T>(method: string, path: string, body?: object): Promise<T> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const response = await fetch(`${url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const response = await fetchInForce(`${url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return JSON.parse(text) as T;
@@ -121,20 +122,22 @@ test('ordered, scheduled, expiring and cancelled messages keep their promises th
   await route('scheduled');
   await route('cancelled');
   await route('expires', { retryPolicy: { maxRetries: 25, initialDelay: 3000, maxDelay: 3000, backoffMultiplier: 1 } });
-  const sender = new SteadySender(`${url}/ingest/default/ordered`, orderedPerSecond);
+  // One after the other: of two that are under way at once, either may be taken first.
+  const sender = new SteadySender(`${url}/ingest/default/ordered`, orderedPerSecond, { maxUnderWay: 1 });
   sender.start();
 
   const beganMs = Date.now();
   /** The times of the scheduled ones are before, in and after the failover. */
   const times = Array.from({ length: planned }, (_, i) => beganMs + 3000 + i * 500);
-  for (const [number, atMs] of times.entries()) await send('scheduled', number, { 'x-posthorn-deliver-at': new Date(atMs).toISOString() });
-  for (let number = 0; number < planned; number++) {
+  // First, so that a busy machine cancels them before their time.
+  for (let number = 0; number < planned; number++)
     await send('cancelled', number, { 'x-posthorn-deliver-at': new Date(beganMs + 15_000).toISOString() });
-    await send('expires', number, { 'x-posthorn-expires-after-seconds': String(expirySeconds) });
-  }
-  const expiredByMs = Date.now() + expirySeconds * 1000;
   const cancelled = await call<{ cancelled: number }>('POST', '/deliveries/cancel', { filter: { destinationId: 'cancelled' } });
   expect(cancelled).toMatchObject({ cancelled: planned });
+  for (const [number, atMs] of times.entries()) await send('scheduled', number, { 'x-posthorn-deliver-at': new Date(atMs).toISOString() });
+  for (let number = 0; number < planned; number++)
+    await send('expires', number, { 'x-posthorn-expires-after-seconds': String(expirySeconds) });
+  const expiredByMs = Date.now() + expirySeconds * 1000;
   await eventually('events that go out in order', patienceMs, () => sender.accepted.size >= 2 * orderedPerSecond);
   const kept = new Set(sender.accepted);
   await replicated();

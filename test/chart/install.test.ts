@@ -49,6 +49,14 @@ function get(path: string): Promise<Any> {
 
 const secret = (name: string): Promise<Record<string, string>> => release.secret(name);
 
+const makeSecret = (name: string, stringData: Record<string, string>) =>
+  controlPlane.request('POST', `/api/v1/namespaces/${namespace}/secrets`, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name },
+    stringData,
+  });
+
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
 
 test.each(['production', 'extras'])(
@@ -74,6 +82,39 @@ test('an upgrade keeps the keys and passwords that the installation has made', a
   expect(plain(before[0]?.['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:[A-Za-z0-9+/]{43}=$/);
   expect(plain(before[1]?.['api-key'])).toMatch(/^ph_[-\w]{43}$/);
 });
+
+test('values that name what the cluster does not have are refused before anything changes, and let through on demand', async () => {
+  const revisions = async () => (await get(`/api/v1/namespaces/${namespace}/secrets?labelSelector=owner%3Dhelm`)).items.length;
+  const before = await revisions();
+  const absent = {
+    'encryptionKeys.existingSecret': 'Secret absent',
+    'redis.existingSecret': 'Secret absent',
+    'redis.tls.caSecret': 'Secret absent',
+    'smtp.existingSecret': 'Secret absent',
+    'redis.bundled.storage.className': 'StorageClass absent',
+    'ingest.priorityClassName': 'PriorityClass absent',
+  };
+  for (const [value, named] of Object.entries(absent))
+    await expect(installed('upgrade', '--set', `${value}=absent`)).rejects.toThrow(`${value} names the ${named}: it does not exist`);
+  await makeSecret('given', { POSTHORN_REDIS_URL: 'redis://a', 'tls.crt': 'a' });
+  const reference = 'api.extraEnv[0].valueFrom.configMapKeyRef';
+  for (const [values, said] of [
+    ['apiKey.existingSecret=given,apiKey.key=mine', 'apiKey.existingSecret names the Secret given: it has no key mine'],
+    ['redis.tls.certificateSecret=given', 'redis.tls.certificateSecret names the Secret given: it has no key tls.key'],
+    [
+      `${reference}.name=absent,${reference}.key=b,api.extraEnv[0].name=A`,
+      'api.extraEnv, for A, names the ConfigMap absent: it does not exist',
+    ],
+  ])
+    await expect(installed('upgrade', '--set', values ?? '')).rejects.toThrow(said);
+  expect(await revisions()).toBe(before);
+  for (const values of [
+    'redis.existingSecret=given',
+    'redis.existingSecret=absent,checkReferences=false',
+    `api.extraEnv[0].name=A,${reference}.name=absent,${reference}.key=b,${reference}.optional=true`,
+  ])
+    await installed('upgrade', '--dry-run=server', '--set', values);
+}, 120_000);
 
 /** What the job before an uninstallation does; its exit code and output. */
 async function runUninstall(...args: string[]): Promise<[number | NodeJS.Signals, string]> {

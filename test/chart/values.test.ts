@@ -171,8 +171,15 @@ test('every value has a description, and values.yaml and the schema name the sam
   expect(named(defaults, []).sort()).toEqual(values.map(({ path }) => path.join('.')).sort());
 });
 
+const parsed = new Map<string, Map<string, string>>();
 /** The fields of what is rendered: by kind, name and path, members of lists by their names. */
 function fieldsOf(text: string): Map<string, string> {
+  const fields = parsed.get(text) ?? parseFields(text);
+  parsed.set(text, fields);
+  return fields;
+}
+
+function parseFields(text: string): Map<string, string> {
   const fields = new Map<string, string>();
   const visit = (at: string, node: unknown): void => {
     if (typeof node !== 'object' || node === null) fields.set(at, String(node));
@@ -213,7 +220,11 @@ function changeOf(from: string, to: string): string {
   return `${old[index]?.trim() ?? ''} → ${now[index]?.trim() ?? ''}`;
 }
 
-test.each(values.map((value) => [value.path.join('.'), value] as const))('%s does what it says', async (name, value) => {
+/** Without a cluster it does nothing; install.test.ts has what it does. */
+const withoutEffect = 'checkReferences';
+const effective = values.map((value) => [value.path.join('.'), value] as const).filter(([name]) => name !== withoutEffect);
+
+test.each(effective)('%s does what it says', async (name, value) => {
   const premise = premiseOf(value.path);
   const installsCrds = name.startsWith('crds.');
   const before = await render(premise, installsCrds);

@@ -4,7 +4,7 @@ import { accessibilityViolations, openPage, type WatchedPage } from '../support/
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
-import { manifestsOfGit } from './declared-of-git.ts';
+import { manifestsOfGit, ofGit } from './declared-of-git.ts';
 import { listScreens } from './screens.ts';
 
 const suite = consoleSuite({ args: manifestsOfGit() });
@@ -117,6 +117,11 @@ describe('a dialog has no fault that axe finds:', () => {
       'the question before a source is deleted',
       () => `sources?at=${ids.source}`,
       (page) => page.getByRole('button', { name: 'Delete source…' }).click(),
+    ],
+    [
+      'the question before a destination that Git declares is deleted',
+      () => `targets/${ofGit.destination}`,
+      (page) => page.getByRole('button', { name: 'Delete destination…' }).click(),
     ],
   ])('%s', async (_title, path, act) => {
     const page = await show(path());

@@ -302,6 +302,7 @@ test('an endpoint is subscribed to an event type with a filter, and unsubscribed
 test('a person cancels a delivery that waits on its page, and the rest of its list by filter, after both were asked', async () => {
   await made('sources', { name: 'cancelled' });
   const destination = await made('destinations', { name: 'kept-back', url: receiver.url, enabled: false });
+  const other = await made('destinations', { name: 'without-deliveries', url: receiver.url });
   await made('routes', { name: 'cancelled', sourceId: 'cancelled', destinationIds: ['kept-back'] });
   for (let n = 0; n < 3; n++) await sent('cancelled', { n });
   const waiting = async () => (await read(`deliveries?destinationId=${destination}&status=pending`)).data;
@@ -326,7 +327,7 @@ test('a person cancels a delivery that waits on its page, and the rest of its li
     .waitFor();
   expect(await read(`deliveries/${id}`)).toMatchObject({ deadLetterReason: 'cancelled' });
 
-  await page.goto(page.url().replace(/deliveries.*$/, `deliveries?destinationId=${destination}`));
+  await page.goto(page.url().replace(/deliveries.*$/, `deliveries?destinationId=${other},${destination}`));
   await page.getByRole('button', { name: 'Cancel waiting…' }).click();
   const list = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
   await list.getByText('2 deliveries match the filters of the list.').waitFor();
@@ -362,10 +363,10 @@ test('a cancel of a list is tried again after a failure: it counts anew, and goe
   await page.getByRole('button', { name: 'Cancel waiting…' }).click();
   const list = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
   await list.getByRole('button', { name: 'Try again' }).click();
-  await list.getByRole('button', { name: 'Cancel 1 deliveries' }).click();
+  await list.getByRole('button', { name: 'Cancel 1 delivery' }).click();
   await list.getByRole('button', { name: 'Go on' }).click();
   await list.getByText('2 are cancelled.', { exact: false }).waitFor();
-  await list.getByText('1 are left alone: they had ended, are gone, or are on their way to another shard.', { exact: false }).waitFor();
+  await list.getByText('1 is left alone: ended before, gone, or on the way to another shard.', { exact: false }).waitFor();
   expect(bodies.map(({ dryRun, cursor }) => [dryRun, cursor])).toEqual([
     [true, undefined],
     [true, undefined],

@@ -43,6 +43,23 @@ test('the facts of an endpoint say when it is tried again, when messages expire,
   expectSound();
 });
 
+test('the facts of a source and of a destination that were imported without their signing secret say why they cannot be enabled', async () => {
+  const sources = [{ name: 'Moved source', slug: 'moved-source', provider: 'github', hasSigningSecret: true, isActive: true }];
+  const destinations = [{ name: 'Moved', slug: 'moved', url: 'https://shop.example/', hasSigningSecret: true, isActive: true }];
+  const conflictStrategy = 'skip';
+  for (const [path, records] of Object.entries({ sources, destinations })) {
+    const { body } = await suite.rest.send('POST', `/api/${path}/import`, { [path]: records, conflictStrategy });
+    expect([path, body.summary.imported]).toEqual([path, 1]);
+  }
+  const { id } = (await suite.rest.send('GET', '/api/destinations/moved')).body;
+  const page = await open(`o/default/targets/${id}`);
+  await page.getByText('none: the import left out the signing secret. The destination cannot be enabled').waitFor();
+  const source = (await suite.rest.send('GET', '/api/sources/moved-source')).body;
+  await page.goto(`${suite.standalone.url}/console/o/default/sources?at=${source.id}`);
+  await page.getByText('None: the import left it out. The source cannot be enabled').waitFor();
+  expectSound();
+});
+
 test('the form of an endpoint chooses its signatures, its secret is rotated with an overlap, and its facts have the public keys, earlier ones while they sign', async () => {
   const applicationId = await made('webhook-applications', { name: 'Signed' });
   const page = await open(`o/default/endpoints/new?applicationId=${applicationId}`);

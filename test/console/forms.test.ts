@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { accessibilityViolations } from '../support/browser.ts';
+import { createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
@@ -116,8 +117,9 @@ test('a change sends only what differs, and an answer that is lost makes nothing
     expect(await save.isDisabled()).toBe(true);
   };
 
-  await page.getByLabel('Signing secret').fill('x');
-  await page.getByLabel('Signing secret').fill('');
+  const secret = page.getByRole('textbox', { name: 'Signing secret' });
+  await secret.fill('x');
+  await secret.fill('');
   await page.getByLabel('Description').fill('of the shop');
   await save.click();
   await page.waitForURL('**/sources?at=*');
@@ -208,6 +210,147 @@ test('a change sends only what differs, and an answer that is lost makes nothing
   await page.waitForURL('**/sources?at=*');
   const named = (await read('sources')).data.filter(({ name }: { name: string }) => name === 'once');
   expect(named).toHaveLength(1);
+}, 180_000);
+
+test('a stored secret, and a client certificate with its key, are removed by buttons, and kept until the form is saved', async () => {
+  const authority = createCertificateAuthority();
+  const { cert, key } = authority.issue(['sender.example']);
+  authority.remove();
+  const tls = { clientCertificate: cert.toString(), clientKey: key.toString() };
+  const source = await made('sources', { name: 'signed', signingSecret: 'a-secret-of-the-shop' });
+  const target = await made('destinations', { name: 'mutual', url: 'https://mutual.example/', tls });
+  const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body;
+  const page = await open(`o/default/sources/${source}/edit`);
+  const save = page.getByRole('button', { name: 'Save' });
+  await page.getByRole('button', { name: 'Remove signing secret' }).click();
+  await page.getByPlaceholder('Removed').waitFor();
+  await page.getByRole('button', { name: 'Keep signing secret' }).click();
+  expect(await save.isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Remove signing secret' }).click();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await save.click();
+  await page.waitForURL('**/sources?at=*');
+  expect(await read(`sources/${source}`)).toMatchObject({ hasSigningSecret: false });
+
+  await page.goto(`${suite.standalone.url}/console/o/default/destinations/${target}/edit`);
+  await page.getByText('Further settings').click();
+  expect(await page.getByLabel('Client certificate').getAttribute('placeholder')).toBe('Unchanged');
+  await page.getByRole('button', { name: 'Remove client certificate' }).click();
+  await save.click();
+  await page.locator('.error', { hasText: 'belong together' }).waitFor();
+  await page.getByRole('button', { name: 'Remove client key' }).click();
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect((await read(`destinations/${target}`)).tls).toBeNull();
+  expectSound();
+}, 120_000);
+
+test('a form does not save over what another has saved since it was opened', async () => {
+  const { rest } = suite;
+  const id = await made('destinations', { name: 'contested', url: receiver.url, description: 'as it was' });
+  const read = async () => (await rest.send('GET', `/api/destinations/${id}`)).body;
+  const page = await open(`o/default/destinations/${id}/edit`);
+  const description = page.getByLabel('Description');
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  const conflict = page.getByRole('alert').filter({ hasText: 'contested was changed meanwhile.' });
+  await description.fill('mine');
+  await rest.send('PATCH', `/api/destinations/${id}`, { description: 'theirs', timeoutMs: 7000 });
+  await save.click();
+  await conflict.waitFor();
+  await page.getByRole('table', { name: 'What differs' }).getByText('theirs').waitFor();
+  expect([(await read()).description, await save.isDisabled()]).toEqual(['theirs', true]);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await conflict.getByRole('button', { name: 'Take what is saved' }).click();
+  await eventually(async () => expect(await description.inputValue()).toBe('theirs'));
+  await page.locator('main:focus').waitFor();
+
+  await description.fill('mine');
+  await rest.send('PATCH', `/api/destinations/${id}`, { description: 'theirs again' });
+  await save.click();
+  const keep = conflict.getByRole('button', { name: 'Keep my changes' });
+  // What is typed is not kept while it is not JSON.
+  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  const editor = page.getByLabel('Body of the request');
+  const whole = await editor.inputValue();
+  await editor.fill('{');
+  expect(await keep.isDisabled()).toBe(true);
+  await editor.fill(whole);
+  await keep.click();
+  expect(await description.inputValue()).toBe('mine');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read()).toMatchObject({ description: 'mine', timeoutMs: 7000 });
+
+  // The second press finds what the first one, whose answer was lost, has saved.
+  await page.goto(`${suite.standalone.url}/console/o/default/destinations/${id}/edit`);
+  await description.fill('once');
+  await loseAnswer(page, `/destinations/${id}`);
+  await save.click();
+  await page.getByText('The API does not answer.').waitFor();
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read()).toMatchObject({ description: 'once' });
+  expectSound();
+}, 120_000);
+
+test('a list of references finds those beyond its first hundred, in forms and in the Lab', async () => {
+  // Of those that are made in one second, the list has the last name last.
+  const oldest = await made('sources', { name: 'the oldest one', slug: 'z-oldest' });
+  await Promise.all(Array.from({ length: 105 }, (_none, number) => made('sources', { name: `younger ${number}` })));
+  const url = 'https://hooks.example.com/in';
+  const target = await made('destinations', { name: 'found', url });
+  const page = await open('o/default/routes/new');
+  await page.getByLabel('Name *').fill('from the oldest');
+  const source = page.getByLabel('Source *');
+  await source
+    .locator('option', { hasText: /younger 9\d/ })
+    .first()
+    .waitFor({ state: 'attached' });
+  expect(await source.locator('option', { hasText: 'the oldest one' }).count()).toBe(0);
+  await page.getByRole('searchbox', { name: 'Search the sources' }).fill('oldest');
+  await page.getByText('1 found.').waitFor();
+  await source.selectOption(oldest);
+  await page.getByRole('searchbox', { name: 'Search the sources' }).fill('');
+  await page.getByText('The first 100 are listed.', { exact: false }).waitFor();
+  expect(await source.inputValue()).toBe(oldest);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByLabel('Add to destinations', { exact: true }).selectOption(target);
+  await page.getByRole('group', { name: 'Destinations' }).getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('button', { name: 'Create route' }).click();
+  await page.waitForURL('**/routes?at=*');
+  // The form of the route names what the first page does not have.
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await eventually(async () => expect(await page.getByLabel('Source').first().inputValue()).toContain('the oldest one'));
+
+  await page.goto(`${suite.standalone.url}/console/o/default/lab?source=z-oldest`);
+  const ofLab = page.getByLabel('Source', { exact: true });
+  await ofLab.locator('option', { hasText: 'the oldest one' }).waitFor({ state: 'attached' });
+  expect(await ofLab.inputValue()).toBe('z-oldest');
+  await page.getByRole('searchbox', { name: 'Search the sources' }).fill('younger 0');
+  await page.getByText('1 found.').waitFor();
+  await ofLab.selectOption({ label: 'younger 0' });
+  await page.waitForURL('**source=younger-0**');
+  expectSound();
+}, 180_000);
+
+test('a form reads the chosen references that are beyond the first hundred in one request', async () => {
+  const url = 'https://hooks.example.com/in';
+  const chosen = await Promise.all(
+    ['z-first', 'z-second', 'z-third'].map((slug) => made('destinations', { name: `chosen ${slug}`, slug, url })),
+  );
+  const sourceId = await made('sources', { name: 'of the chosen' });
+  const route = await made('routes', { name: 'to the chosen', sourceId, destinationIds: chosen });
+  await Promise.all(Array.from({ length: 105 }, (_none, number) => made('destinations', { name: `later ${number}`, url })));
+  const page = await open('o/default');
+  const requests: string[] = [];
+  page.on('request', (request) => void requests.push(new URL(request.url()).href.replace(/^.*\/default\//, '')));
+  await page.goto(`${suite.standalone.url}/console/o/default/routes/${route}/edit`);
+  const group = page.getByRole('group', { name: 'Destinations' });
+  for (const slug of ['z-first', 'z-second', 'z-third']) await group.getByText(`chosen ${slug}`, { exact: false }).first().waitFor();
+  const ofDestinations = requests.filter((each) => each.startsWith('destinations'));
+  expect(ofDestinations.filter((each) => each.startsWith('destinations/'))).toEqual([]);
+  expect(ofDestinations.filter((each) => each.includes('id='))).toHaveLength(1);
+  expectSound();
 }, 180_000);
 
 test('a form has no accessibility violation in light and dark, and fits 320 pixels', async () => {

@@ -101,6 +101,9 @@ describe('an outage', () => {
     await dead.getByRole('link', { name: /^msg_/ }).click();
     await page.waitForURL('**/deliveries/msg_*');
     await page.getByText('because all its attempts failed').first().waitFor();
+    const request = page.locator('section.panel').filter({ has: page.getByRole('heading', { name: 'Request' }) });
+    expect(await request.locator('dt:text-is("Body") + dd').textContent()).toBe('the payload');
+    expect(await request.locator('dt:text-is("Signatures") + dd').textContent()).toBe('none');
     await page.getByRole('link', { name: 'Compare attempt 2 with attempt 1' }).click();
     await page.waitForURL('**with=1**');
     await page.getByRole('region', { name: 'Comparison' }).waitFor();
@@ -132,7 +135,7 @@ describe('an outage', () => {
     const page = await open('o/default/dead-letters?routeId=orders-to-billing');
     await page.getByRole('region', { name: 'What do I have to recover?' }).waitFor();
     await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 deliveries' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 delivery' }).click();
     await page.waitForURL('**/replays/rep_*');
     await page.getByText('Succeeded').first().waitFor();
     await page.getByText('1 a second').or(page.getByText('50 a second')).first().waitFor();
@@ -237,6 +240,9 @@ test('the keyboard alone leads from the address to the story of an event, and se
 test('whoever sets up a source sees within seconds why its sender is refused, with what to do, and never the signature', async () => {
   const source = await made('sources', { name: 'signed', provider: 'stripe', signingSecret: 'a-long-random-secret' });
   const page = await open(`o/default/sources?at=${source}`);
+  await page.getByText('Stripe-Signature: t=<seconds>,v1=<hex>', { exact: false }).waitFor();
+  await page.getByText('the secret of the endpoint, as it is shown, which Stripe makes').waitFor();
+  expect(await page.getByRole('link', { name: 'Stripe', exact: true }).getAttribute('href')).toMatch(/^https:\/\/docs\.stripe\.com\//);
   const failed = page.getByRole('region', { name: 'Failed signatures' });
   await failed.getByText('None in the last 24 hours.').waitFor();
   const send = async (headers: Record<string, string>): Promise<number> =>

@@ -67,11 +67,16 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
   const { body: transform } = await rest.send('GET', '/api/transforms/to-chat');
   expect(transform.code).toBe('{ "order": payload.order, "note": payload.note }');
 
+  // A schema is tried as it stands, before it is saved.
   await page.goto(`${standalone.url}/console/o/default/lab?kind=schema&events=10`);
-  await page.getByLabel('JSON Schema').fill('{"required":["total"]}');
+  await page.getByLabel('JSON Schema').fill('{"required":["total","note"]}');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await results.getByText('1 valid, 1 invalid, 0 failed, 1 skipped', { exact: true }).waitFor();
+  await row('Invalid').getByText("must have required property 'note'").waitFor();
   await page.getByLabel('Name').fill('Order');
   await page.getByRole('button', { name: 'Save as new' }).click();
   await page.waitForURL('**id=sch_**');
+  await page.getByLabel('JSON Schema').fill('{"required":["total"]}');
   await page.getByRole('button', { name: 'Run' }).click();
   await results.getByText('2 valid, 0 invalid, 0 failed, 1 skipped', { exact: true }).waitFor();
 
@@ -79,6 +84,133 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
   expect(await page.locator('main img').count()).toBe(0);
   suite.expectSound();
 }, 180_000);
+
+test('the Lab tries an expression of a subscription and a schema of an event type on events that were sent, and saves them', async () => {
+  const { rest, standalone } = suite;
+  const page = await suite.open('o/default/lab?kind=expression');
+  await page.getByRole('heading', { name: 'No event for webhook endpoints yet' }).waitFor();
+  const eventTypeId = await suite.made('event-types', { name: 'order.paid' });
+  await suite.made('event-types', { name: 'order.sent' });
+  const applicationId = await suite.made('webhook-applications', { name: 'Customer' });
+  const endpointId = await suite.made('webhook-endpoints', { applicationId, url: 'https://customer.example/one' });
+  const copy = await suite.made('webhook-endpoints', { applicationId, url: 'https://customer.example/copy' });
+  const id = await suite.made('webhook-subscriptions', {
+    endpointId,
+    eventTypeId,
+    labelFilters: { region: 'eu' },
+    filterExpression: 'true',
+  });
+  const send = async (eventType: string, payload: object | null, labels = { region: 'eu' }): Promise<void> =>
+    expect((await rest.send('POST', '/api/send-event', { eventType, payload, labels })).status).toBe(201);
+  await send('order.paid', { total: 20, note: script });
+  await send('order.paid', { total: 150 });
+  await send('order.paid', { total: 150 }, { region: 'us' });
+  await send('order.paid', { note: 'no total' });
+  await send('order.sent', { total: 300 });
+
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=expression&id=${id}&events=100`);
+  const text = page.getByLabel('Filter expression, in CEL');
+  const results = page.getByRole('region', { name: 'Results' });
+  const row = (word: string): Locator => results.getByRole('row').filter({ hasText: word });
+  await text.fill('event.data.total > 100.0');
+  await text.press('Control+Enter');
+  // The events of its own type alone, and its label filters before the expression.
+  await results.getByText('1 sent, 3 held back, 0 failed', { exact: true }).waitFor();
+  await row('The expression is false.').getByText('event.data.total is 20').waitFor();
+  await row('The expression fails:').getByText('event.data.total is not there').waitFor();
+  await row('label region is us, expected eu').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Save the subscription to order.paid' }).click();
+  await page.getByText('Saved.').waitFor();
+  const { body: saved } = await rest.send('GET', `/api/webhook-subscriptions/${id}`);
+  expect(saved.data).toMatchObject({ filterExpression: 'event.data.total > 100.0', labelFilters: { region: 'eu' } });
+
+  // Another one has the label filters with which the expression was tried.
+  await page.getByLabel('Endpoint').selectOption(copy);
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await eventually(async () =>
+    expect((await rest.send('GET', `/api/webhook-subscriptions?endpointId=${copy}`)).body.data).toMatchObject([
+      { eventTypeName: 'order.paid', filterExpression: 'event.data.total > 100.0', labelFilters: { region: 'eu' } },
+    ]),
+  );
+
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=expression&id=${id}&events=100`);
+  await text.fill('event.data.total >');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await results.getByText('0 sent, 0 held back, 4 failed', { exact: true }).waitFor();
+  await row('Failed').first().getByText('filterExpression: line 1', { exact: false }).waitFor();
+
+  // A new one, for another endpoint.
+  const other = await suite.made('webhook-endpoints', { applicationId, url: 'https://customer.example/other' });
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=expression`);
+  await page.getByLabel('Events of the type').selectOption('order.sent');
+  await text.fill('event.data.total > 100.0');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await results.getByText('1 sent, 0 held back, 0 failed', { exact: true }).waitFor();
+  await page.getByLabel('Endpoint').selectOption(other);
+  await page.getByText('Replace ENDPOINT in the manifest', { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'Copy as YAML' }).waitFor();
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await page.waitForURL('**id=sub_**');
+  const { body: made } = await rest.send('GET', `/api/webhook-subscriptions?endpointId=${other}`);
+  expect(made.data).toMatchObject([{ eventTypeName: 'order.sent', filterExpression: 'event.data.total > 100.0' }]);
+
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=event-type&id=order.paid`);
+  await page.getByLabel('JSON Schema of the payload').fill('{"required":["total"]}');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await results.getByText('3 valid, 1 invalid, 0 failed', { exact: true }).waitFor();
+  await row('Invalid').getByText("must have required property 'total'").waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Save order.paid' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect((await rest.send('GET', '/api/event-types/order.paid')).body.data.schema).toBe('{"required":["total"]}');
+  await page.getByLabel('Name').fill('order.refunded');
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await page.waitForURL('**id=etp_**');
+  expect((await rest.send('GET', '/api/event-types/order.refunded')).status).toBe(200);
+
+  // null is a payload like another.
+  await send('order.refunded', null);
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=event-type&id=order.refunded`);
+  await page.getByLabel('JSON Schema of the payload').fill('{"type":"null"}');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await results.getByText('1 valid, 0 invalid, 0 failed', { exact: true }).waitFor();
+
+  // A name that cannot be read is no name that there is not.
+  await page.route('**/api/**/manifests/**', (route) =>
+    route.fulfill({ status: 503, json: { code: 'UNAVAILABLE', message: 'Redis is away.' } }),
+  );
+  await page.goto(`${standalone.url}/console/o/default/lab?kind=expression&id=${id}`);
+  await page.getByRole('alert').getByText('There is no manifest: Redis is away.').waitFor({ timeout: 60_000 });
+  expect(await page.getByRole('button', { name: 'Copy as YAML' }).count()).toBe(0);
+  await page.unroute('**/api/**/manifests/**');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('button', { name: 'Copy as YAML' }).waitFor();
+
+  expect(await page.title()).not.toContain('taken');
+  suite.expectSound();
+}, 180_000);
+
+test('the Lab gives up a save that others keep overtaking, and says so', async () => {
+  const id = await suite.made('transforms', { name: 'Contested', code: '"stored"' });
+  const page = await suite.open(`o/default/lab?kind=transform&id=${id}`);
+  let refused = 0;
+  await page.route(`**/transforms/${id}`, async (route) => {
+    if (route.request().method() !== 'PATCH') return await route.fallback();
+    refused += 1;
+    // Another changes the name before each write.
+    await suite.rest.send('PATCH', `/api/transforms/${id}`, { description: `change ${refused}` });
+    await route.continue();
+  });
+  await page.getByLabel('Code').fill('"mine"');
+  await page.getByRole('button', { name: 'Save Contested' }).click();
+  await page.getByRole('alert').getByText('has changed since it was read', { exact: false }).waitFor();
+  expect([refused, (await suite.rest.send('GET', `/api/transforms/${id}`)).body.code]).toEqual([5, '"stored"']);
+  await page.unroute(`**/transforms/${id}`);
+  await page.getByRole('button', { name: 'Save Contested' }).click();
+  await page.getByText('Saved.').waitFor();
+  suite.expectSound();
+}, 120_000);
 
 test('the Lab does not save over what another has saved meanwhile, and makes one object of a request that is sent twice', async () => {
   const { rest } = suite;

@@ -112,6 +112,12 @@ test('a circuit opens, counts down to its probe, and closes before the eyes of t
     isDown = false;
     await region.waitFor({ state: 'detached', timeout: 120_000 });
     expect(await page.evaluate('window.sameDocument')).toBe(true);
+    // What has closed again is seen in the series.
+    await page.getByText('opened once').waitFor();
+    await page.getByRole('img', { name: '1 circuit opened in the last 24 hours.' }).waitFor();
+    await page.goto(`${standalone.url}/console/o/default/overview`);
+    await page.getByText('all closed, 1 opened').waitFor();
+    await page.getByRole('img', { name: '1 circuit opened in the last 24 hours.' }).waitFor();
     expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
   } finally {
     await standalone.stop();

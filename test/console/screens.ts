@@ -22,6 +22,8 @@ export const listScreens = [
   'event-types',
   `manifests/${ofGit.destination}`,
   `destinations/${ofGit.destination}/edit`,
+  `targets/${ofGit.destination}`,
+  `deliveries?destinationId=${ofGit.destination}`,
   `ids?ids=${ofGit.destination},${ofGit.channel}`,
   'access',
   'installation',

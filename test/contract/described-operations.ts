@@ -47,16 +47,16 @@ export function describedOperations(document: Schema): DescribedOperation[] {
   return operationsOf(withReferents(document), (item) => item['servers'] === undefined);
 }
 
-/** What it describes beside `/api`, on servers of its own: ingest. */
-export function ingestOperations(document: Schema): DescribedOperation[] {
-  return operationsOf(withReferents(document), (item) => item['servers'] !== undefined);
+/** What it describes on servers of its own, without a key: ingest, and the links of thin events. */
+export function keylessOperations(document: Schema, path: '/ingest/{orgSlug}/{sourceSlug}' | '/payload'): DescribedOperation[] {
+  return operationsOf(withReferents(document), (item, its) => item['servers'] !== undefined && its === path);
 }
 
-function operationsOf(document: Schema, isMeant: (item: Schema) => boolean): DescribedOperation[] {
+function operationsOf(document: Schema, isMeant: (item: Schema, path: string) => boolean): DescribedOperation[] {
   return Object.entries(members(document['paths'])).flatMap(([path, value]) => {
     const { servers: _, parameters: __, description: ___, ...byMethod } = members(value);
     const operations = Object.entries(byMethod).map(([method, operation]) => described(method.toUpperCase(), path, members(operation)));
-    return isMeant(members(value)) ? operations : [];
+    return isMeant(members(value), path) ? operations : [];
   });
 }
 

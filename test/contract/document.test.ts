@@ -9,6 +9,7 @@ const schemas = new DocumentSchemas(document);
 const { paths } = withReferents(document);
 const operations = describedOperations(document).map(({ id, method, path }) => ({
   id,
+  method,
   operation: members(members(members(paths)[path])[method.toLowerCase()]),
 }));
 
@@ -43,7 +44,7 @@ describe('the OpenAPI document', () => {
       info: { title: 'Posthorn', version: '1.2.3' },
       servers: [{ url: '/api' }, { url: '/api/organizations/{orgId}' }],
       security: [{ bearer: [] }, { apiKey: [] }, { session: [] }],
-      tags: [...families.map(({ name }) => name), 'Ingest'].map((name) => ({ name, description: expect.stringMatching(/\w/) })),
+      tags: [...families.map(({ name }) => name), 'Payloads', 'Ingest'].map((name) => ({ name, description: expect.stringMatching(/\w/) })),
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer' },
@@ -52,6 +53,18 @@ describe('the OpenAPI document', () => {
         },
       },
     });
+  });
+
+  test('the OpenAPI document says of each deletion with If-Match that its record may have changed, or may keep changing', () => {
+    const deletions = operations.filter(
+      ({ method, operation }) => method === 'DELETE' && JSON.stringify(operation['parameters'] ?? []).includes('"If-Match"'),
+    );
+    expect(deletions.length).toBeGreaterThan(10);
+    for (const { id, operation } of deletions) {
+      const responses = members(operation['responses']);
+      const codes = [409, 412].map((status) => members(responses[status])['description']);
+      expect([id, ...codes]).toEqual([id, expect.stringMatching(/\bCONFLICT\b/), expect.stringContaining('PRECONDITION_FAILED')]);
+    }
   });
 
   test('the OpenAPI document gives each operation an id of its own and a summary', () => {

@@ -7,12 +7,12 @@ import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi/openapi.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
-import { describedOperations, examplesIn, ingestOperations, members, type Schema, withReferents } from './described-operations.ts';
+import { describedOperations, examplesIn, keylessOperations, members, type Schema, withReferents } from './described-operations.ts';
 import { DocumentSchemas } from './document-schemas.ts';
 
 const document: Schema = JSON.parse(JSON.stringify(await openApiDocument(families, '1.2.3')));
 const schemas = new DocumentSchemas(document);
-const operations = ingestOperations(document);
+const operations = keylessOperations(document, '/ingest/{orgSlug}/{sourceSlug}');
 const item = members(members(withReferents(document)['paths'])['/ingest/{orgSlug}/{sourceSlug}']);
 const path = '/ingest/acme/github';
 const answerOf = (method: string, status: number): Schema =>

@@ -135,7 +135,8 @@ describe('without the API server', () => {
       controller = world.start('controller', { kubeconfig: world.kubeconfig('controller', `https://127.0.0.1:${line.port}`) });
       await world.waitUntilReady(route);
     }
-    await arrives(added);
+    // Ingest has the source in memory, and learns of the route a moment later.
+    await eventually(() => arrives(added), 90_000);
     await eventually('the deleted route to be out of force', 30_000, async () => {
       const before = kept.requests.length;
       await arrives(added);

@@ -53,12 +53,19 @@ export async function startInstalledWorld(authority: CertificateAuthority = crea
 /** Makes the delivery pods trust a CA. */
 async function trust(certificateFile: string): Promise<void> {
   const value = `egress.caCertificates=${certificateFile}`;
+  await replacingWorkers(() =>
+    helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait'),
+  );
+}
+
+/** Makes a change of what the workers find in their environment and their files, and waits until those that find it have replaced them. */
+export async function replacingWorkers(change: () => Promise<unknown>): Promise<void> {
   const before = await configHash();
-  await helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait');
-  await eventually('the controller to give the workers other files', 60_000, async () =>
+  await change();
+  await eventually('the controller to give the workers other files', 180_000, async () =>
     (await configHash()) === before ? undefined : true,
   );
-  await kubectl(['-n', system, 'rollout', 'status', workers, '--timeout=120s']);
+  await kubectl(['-n', system, 'rollout', 'status', workers, '--timeout=180s']);
 }
 
 const workers = 'deployment/posthorn-delivery-default';

@@ -107,7 +107,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
       await controlPlane.request('DELETE', pathOf(manifest));
     },
     waitUntilReady: async (manifest) => {
-      await eventually(`${manifest.kind} ${manifest.metadata.name} to be ready`, 60_000, async () => isReady(await read(manifest)));
+      await eventually(`${manifest.kind} ${manifest.metadata.name} to be ready`, 120_000, async () => isReady(await read(manifest)));
     },
     forbidden: () => new AuditLog(auditLog).read().forbidden,
     stop: async () => {

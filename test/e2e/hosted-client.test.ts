@@ -40,7 +40,6 @@ const refused = {
   'events.export': '404',
   'events.list with event_type': '400',
   'events.list with search': '400',
-  'events.list with signature_valid': '400',
   'organizations.cancel_invite': '404',
   'organizations.create': '405',
   'organizations.get': '404',

@@ -16,8 +16,8 @@ const podList = z.object({
     }),
   ),
 });
-const components = ['api', 'ingest', 'controller', 'delivery'] as const;
-type Component = (typeof components)[number];
+export const components = ['api', 'ingest', 'controller', 'delivery'] as const;
+export type Component = (typeof components)[number];
 
 /** One series of one pod with its value. */
 export interface Sample {
@@ -52,15 +52,28 @@ export class PodOps {
     await ended;
   }
 
-  /** What `/readyz` of the pods of the components says. */
+  /** The bodies of `/readyz` of the pods of the components. */
   async readyz(...wanted: Component[]): Promise<string[]> {
     return Promise.all((await this.#podsOf(wanted)).map((pod) => this.#read(pod, 'readyz')));
   }
 
-  /** All series of Posthorn in all pods. */
+  /** All series of Posthorn in all pods that answer. */
   async scrape(): Promise<Sample[]> {
+    return this.#scrape((pod) => this.#read(pod, 'metrics'));
+  }
+
+  /** All series of Posthorn in all pods. Throws while one of them does not answer. */
+  async scrapeAll(): Promise<Sample[]> {
+    return this.#scrape(async (pod) => {
+      const text = await this.#read(pod, 'metrics');
+      if (!text.includes('posthorn_readiness')) throw new Error(`${pod} has no metrics: ${text.slice(0, 200)}`);
+      return text;
+    });
+  }
+
+  async #scrape(read: (pod: string) => Promise<string>): Promise<Sample[]> {
     const pods = await this.#podsOf(components);
-    const texts = await Promise.all(pods.map((pod) => this.#read(pod, 'metrics')));
+    const texts = await Promise.all(pods.map(read));
     return texts.flatMap((text, i) =>
       [...text.matchAll(/^(posthorn_\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
         name,
@@ -95,8 +108,7 @@ export class PodOps {
 export async function firingAlerts(first: readonly Sample[], second: readonly Sample[]): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-alerts-'));
   try {
-    const text = await template('--set', 'monitoring.prometheusRule.enabled=true', '--show-only', 'templates/monitoring.yaml');
-    const rules = ruleSchema.parse(manifests(text).find(({ kind }) => kind === 'PrometheusRule')?.['spec']);
+    const rules = await alertRules();
     const before = new Map(first.map(({ name, labels, value }) => [`${name}{${labels}}`, value]));
     const series = second
       .filter(({ value }) => Number.isFinite(value))
@@ -114,18 +126,26 @@ export async function firingAlerts(first: readonly Sample[], second: readonly Sa
       tests: [{ interval: '30s', input_series: series, alert_rule_test: cases }],
     };
     writeFileSync(join(folder, 'case.yaml'), JSON.stringify(suite));
-    const said = await promisify(execFile)(join(chartTools, 'bin/promtool'), ['test', 'rules', 'case.yaml'], {
+    const output = await promisify(execFile)(join(chartTools, 'bin/promtool'), ['test', 'rules', 'case.yaml'], {
       cwd: folder,
       maxBuffer: 64 * 1024 * 1024,
     }).then(
       ({ stdout, stderr }) => stdout + stderr,
       (error: { stdout: string; stderr: string }) => error.stdout + error.stderr,
     );
-    if (!/SUCCESS|alertname:/.test(said)) throw new Error(said);
-    return names.filter((name) => new RegExp(`alertname: ${name}\\b`).test(said));
+    if (!/SUCCESS|alertname:/.test(output)) throw new Error(output);
+    return names.filter((name) => new RegExp(`alertname: ${name}\\b`).test(output));
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+let rulesOfChart: Promise<z.output<typeof ruleSchema>> | undefined;
+function alertRules(): Promise<z.output<typeof ruleSchema>> {
+  rulesOfChart ??= template('--set', 'monitoring.prometheusRule.enabled=true', '--show-only', 'templates/monitoring.yaml').then((text) =>
+    ruleSchema.parse(manifests(text).find(({ kind }) => kind === 'PrometheusRule')?.['spec']),
+  );
+  return rulesOfChart;
 }
 
 const ruleSchema = z.object({ groups: z.array(z.object({ name: z.string(), rules: z.array(z.looseObject({ alert: z.string() })) })) });

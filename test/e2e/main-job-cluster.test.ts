@@ -51,9 +51,11 @@ function describeKubernetes(): void {
     });
 
     test('a route made by kubectl is visible in the API, and the other way round', async () => {
-      const listed = await rest.send('GET', '/api/routes');
-      const route = listed.body.data.find((each: { name: string }) => each.name === 'billing');
-      expect(route).toBeDefined();
+      // The server follows what the controller writes.
+      const route = await eventually('the route in the API', 60_000, async () => {
+        const listed = await rest.send('GET', '/api/routes');
+        return listed.body.data.find((each: { name: string }) => each.name === 'billing');
+      });
       const { body: destinations } = await rest.send('GET', '/api/destinations');
       const made = await rest.send('POST', '/api/destinations', { name: 'Made by API', url: 'https://api.example.com/hooks' });
       expect(made.status).toBe(201);
@@ -64,11 +66,14 @@ function describeKubernetes(): void {
       });
       expect(created.status).toBe(201);
       expect(destinations.data).toHaveLength(1);
-      const inKubernetes = JSON.parse(await namespaced('get', 'routes', '-o', 'json')).items.find(
-        (item: { status?: { id?: string } }) => item.status?.id === created.body.id,
+      // The response of the API does not wait longer than two seconds for the controller.
+      const inKubernetes = await eventually('the id in the status of the route', 60_000, async () =>
+        JSON.parse(await namespaced('get', 'routes', '-o', 'json')).items.find(
+          (item: { status?: { id?: string } }) => item.status?.id === created.body.id,
+        ),
       );
       expect(inKubernetes?.spec.name).toBe('Made by API');
-      await kubectl(['-n', shop.name, 'wait', '--for=condition=Ready', `route/${inKubernetes.metadata.name}`, '--timeout=20s']);
+      await kubectl(['-n', shop.name, 'wait', '--for=condition=Ready', `route/${inKubernetes.metadata.name}`, '--timeout=60s']);
     });
 
     test('the API refuses to write a field that Git owns, names the owner, and changes nothing', async () => {
@@ -85,15 +90,15 @@ function describeKubernetes(): void {
     test('the steps of the README deliver its first event', async () => {
       const [, ...steps] = consoleSteps('README.md', 'In Kubernetes');
       const script = steps.join('\n').replaceAll('8081', String(await freePort()));
-      const { stdout } = await promisify(execFile)('bash', ['-ec', `trap 'kill $!' EXIT\n${script}`], { cwd: root, timeout: 180_000 });
+      const { stdout } = await promisify(execFile)('bash', ['-ec', `trap 'kill $!' EXIT\n${script}`], { cwd: root, timeout: 300_000 });
       expect(stdout).toContain('{"success":true,"eventId":"evt_');
       await eventually(async () => {
         const log = await kubectl(['-n', 'quickstart', 'logs', 'deployment/receiver']);
         for (const path of ['/orders', '/large-orders'])
           expect(log).toMatch(new RegExp(`received POST ${path} webhook-id=msg_\\S+ signature=valid {"order":7,"total":1200}`));
-      }, 30_000);
+      }, 90_000);
       await kubectl(['delete', 'organizations.posthorn.dev/quickstart', 'namespace/quickstart', '--timeout=90s']);
-    }, 300_000);
+    }, 600_000);
 
     test('deleting the organization and its namespace leaves no key of theirs in Redis', async () => {
       const { body } = await ingest(world.ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret));
@@ -105,8 +110,8 @@ function describeKubernetes(): void {
       expect((await traces(world, texts)).length).toBeGreaterThan(10);
       await kubectl(['delete', 'organization', shop.name, '--wait=true', '--timeout=90s']);
       await kubectl(['delete', 'namespace', shop.name, '--ignore-not-found', '--wait=true', '--timeout=90s']);
-      await eventually(async () => expect(await traces(world, texts)).toEqual([]), 30_000);
-    }, 240_000);
+      await eventually(async () => expect(await traces(world, texts)).toEqual([]), 90_000);
+    }, 400_000);
   });
 }
 

@@ -85,10 +85,14 @@ test('a loop over send-event and an endpoint that fails ends after the hops that
   const event = { eventType: 'posthorn', payload: {} };
   const sent = z.object({ data: z.object({ messagesQueued: z.int() }) });
   await eventually(async () => expect(JSON.stringify(await call('destinations'))).toContain(standalone.url));
+  // The API shows the resource before its record is published.
+  await eventually(async () => expect(String(await redis.client.hvals('posthorn:{cfg}:rec:destination'))).toContain(standalone.url));
   await eventually(async () => expect(sent.parse(await call('send-event', event)).data.messagesQueued).toBe(1));
   const hopsSeen = (): (string | undefined)[] => [...new Set(customer.requests.map(({ headers }) => headers[hopHeader]?.toString()))];
   const lastHop = String(maxHops + 1);
   await eventually(() => expect(hopsSeen()).toContain(lastHop), 60_000);
+  // Each is tried twice.
+  await eventually(() => expect(customer.requests.length).toBeGreaterThanOrEqual(2 * (1 + maxHops)), 60_000);
   await sleep(4000);
   const messages = new Set(customer.requests.map(({ headers }) => headers['webhook-id']));
   // The first message has none; the own event about it begins at 0, and two deliveries add one each.

@@ -99,15 +99,26 @@ test('an organization hears from its own source, once, of each secret that is ro
   const [first, ...declared] = told().map(({ data }) => data);
   expect(first).toEqual(of('api', rotated['previousSecretExpiresAt']));
   expect(declared.sort((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
-    expect.objectContaining({ kind: 'destination', destinationId: expect.any(String), previousSecretExpiresAt: null }),
+    expect.objectContaining({
+      kind: 'destination',
+      destinationId: expect.any(String),
+      by: 'posthorn-manifests',
+      previousSecretExpiresAt: null,
+    }),
     of('resource', null),
-    expect.objectContaining({ kind: 'source', sourceId: expect.any(String), previousSecretExpiresAt: null }),
+    expect.objectContaining({ kind: 'source', sourceId: expect.any(String), by: 'posthorn-manifests', previousSecretExpiresAt: null }),
   ]);
   const made = await post('sources', { name: 'made', provider: 'generic', signingSecret: 'the first one' });
   const sourceId = z.string().parse(made['id']);
   const { previousSecretExpiresAt } = await post(`sources/${sourceId}/rotate-secret`, { gracePeriodSeconds: 60 });
   await ops.arrived(5);
-  expect(told()[4].data).toEqual({ kind: 'source', sourceId, rotatedAt: told()[4].occurredAt, previousSecretExpiresAt });
+  expect(told()[4].data).toEqual({
+    kind: 'source',
+    sourceId,
+    by: 'posthorn-api',
+    rotatedAt: told()[4].occurredAt,
+    previousSecretExpiresAt,
+  });
   for (const { body } of ops.requests) expect(body.toString()).not.toContain('the first one');
   for (const { body } of ops.requests) expect(body.toString()).not.toContain('whsec_');
 }, 120_000);

@@ -92,7 +92,7 @@ describeInCluster('the permissions of the chart', () => {
       object('Destination', 'kept', { type: 'http', http: { url: 'https://nobody.invalid/hooks' } }),
       object('Route', 'kept', { sourceRef: { name: 'kept' }, destinationRefs: [{ name: 'kept' }], filter }),
     ]);
-    await inTenant('wait', '--for=condition=Ready', 'destination/keep', 'route/kept', '--timeout=60s');
+    await inTenant('wait', '--for=condition=Ready', 'destination/keep', 'route/kept', '--timeout=120s');
     await applyOrganization({ limits: { objectsPerKind: 100 }, archive: { destinationRef: { name: 'keep' } } });
     // What a filter holds back has ended.
     const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":"one"}') };
@@ -107,30 +107,48 @@ describeInCluster('the permissions of the chart', () => {
     senders = await portForward(system, 'service/posthorn-ingest', 80);
     rest = restWith(Buffer.from(key, 'base64').toString('utf8'));
     await applyOrganization({ limits: { objectsPerKind: 100 } });
-    await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=60s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=120s']);
     await kubectlApply([object('HttpCronJob', 'yearly', { schedule: '0 0 1 1 *', url: 'https://nobody.invalid/run' })]);
     await beginArchiveToNowhere();
-  }, 240_000);
+  }, 480_000);
   afterAll(async () => {
     await Promise.all([forward?.stop(), senders?.stop()]);
-    await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-    await kubectl(['delete', 'namespace', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-    await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=60s']);
-  }, 150_000);
+    await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'namespace', tenant, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=120s']);
+  }, 400_000);
 
   test('let the controller delete the namespace that it made for an organization whose data is to go', async () => {
     const organization = { name: `${tenant}-brief` };
     const spec = { namespace: organization.name, deletionPolicy: 'Delete' };
     await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: organization, spec }]);
-    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=60s']);
-    await kubectl(['delete', 'organization', organization.name, '--timeout=60s']);
-    await kubectl(['wait', '--for=delete', `namespace/${organization.name}`, '--timeout=60s']);
-  }, 180_000);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=120s']);
+    await kubectl(['delete', 'organization', organization.name, '--timeout=120s']);
+    await kubectl(['wait', '--for=delete', `namespace/${organization.name}`, '--timeout=120s']);
+  }, 500_000);
+
+  test('let the controller delete the resources of an organization from a namespace that stays', async () => {
+    const organization = { name: `${tenant}-kept` };
+    const spec = { namespace: organization.name, deletionPolicy: 'Delete' };
+    await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: organization, spec }]);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=120s']);
+    const inKept = (...args: string[]) => kubectl(['-n', organization.name, ...args]);
+    await inKept('create', 'configmap', 'foreign');
+    await kubectlApply([object('Source', 'orders', { provider: 'generic' }, organization.name)]);
+    await inKept('wait', '--for=condition=Ready', 'source/orders', '--timeout=120s');
+    try {
+      await kubectl(['delete', 'organization', organization.name, '--timeout=120s']);
+      expect(await inKept('get', 'source', '-o', 'name')).toBe('');
+      expect(await inKept('get', 'configmap', 'foreign', '-o', 'name')).toContain('foreign');
+    } finally {
+      await kubectl(['delete', 'namespace', organization.name, '--wait=false']);
+    }
+  }, 500_000);
 
   test('let the controller delete a replay whose time is over', async () => {
     await kubectlApply([object('Replay', 'brief', { what: 'deliveries', dryRun: true, ttlSecondsAfterFinished: 0 })]);
-    await inTenant('wait', '--for=delete', 'replay/brief', '--timeout=60s');
-  }, 150_000);
+    await inTenant('wait', '--for=delete', 'replay/brief', '--timeout=120s');
+  }, 400_000);
 
   test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
     const made: string[] = [];
@@ -168,8 +186,10 @@ describeInCluster('the permissions of the chart', () => {
       const shown = withCircuit.parse(items).filter(({ status }) => status?.id === routeId || status?.id === nowhere);
       return shown.length === 2 && shown.every(({ status }) => status?.circuit !== undefined);
     });
+    const told = await rest.send('GET', `/api/manifests/${nowhere}/events`);
+    expect([told.status, told.body.isKept]).toEqual([200, true]);
     for (const path of made) expect([200, 204]).toContain((await rest.send('DELETE', path)).status);
-  }, 150_000);
+  }, 400_000);
 
   test('let the API find what is declared by its name, and the controller show the circuit of a declared endpoint', async () => {
     const declared = (kind: string, spec: object, objectName = tenant) => object(kind, objectName, spec, 'default');
@@ -191,12 +211,16 @@ describeInCluster('the permissions of the chart', () => {
     await kubectlApply(objects);
     try {
       const [, ...resources] = objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
-      await inDefault('wait', '--for=condition=Ready', ...resources, '--timeout=60s');
+      await inDefault('wait', '--for=condition=Ready', ...resources, '--timeout=120s');
       for (const family of ['applications', 'endpoints', 'subscriptions']) {
         const byName = `/api/webhook-${family}/${tenant}`;
-        const { status, body } = await rest.send('GET', byName);
-        const { id } = body.data ?? body;
-        expect([family, status, id]).toEqual([family, 200, expect.stringMatching(/^(app|ep|sub)_/)]);
+        // The server follows what the controller writes.
+        const { id, body } = await eventually(async () => {
+          const answer = await rest.send('GET', byName);
+          const { id: shown } = answer.body.data ?? answer.body;
+          expect([family, answer.status, shown]).toEqual([family, 200, expect.stringMatching(/^(app|ep|sub)_/)]);
+          return { id: shown, body: answer.body };
+        });
         expect((await rest.send('GET', `/api/webhook-${family}/${id}`)).body).toEqual(body);
         const refused = await rest.send('DELETE', byName);
         expect([family, refused.status, refused.headers.get('x-error-code')]).toEqual([family, 409, 'FIELD_MANAGED']);
@@ -204,41 +228,41 @@ describeInCluster('the permissions of the chart', () => {
       }
       const sent = await rest.send('POST', '/api/send-event', { eventType: eventType.replaceAll('-', '_'), payload: { id: 1 } });
       expect([sent.status, sent.body.data?.messagesQueued]).toEqual([201, 1]);
-      await inDefault('wait', '--for=condition=Delivering=False', `webhookendpoint/${tenant}`, '--timeout=60s');
+      await inDefault('wait', '--for=condition=Delivering=False', `webhookendpoint/${tenant}`, '--timeout=120s');
       expect(await inDefault('get', 'webhookendpoint', tenant, '-o', 'jsonpath={.status.circuit.state}')).toBe('open');
     } finally {
-      for (const { kind, metadata } of objects) await inDefault('delete', kind, metadata.name, '--timeout=60s');
+      for (const { kind, metadata } of objects) await inDefault('delete', kind, metadata.name, '--timeout=120s');
     }
-  }, 150_000);
+  }, 400_000);
 
   test('let the controller make a pool, leave it to an autoscaler and open its network, and end it', async () => {
     const names = ['horizontalpodautoscaler/posthorn-delivery-permissions', 'networkpolicy/posthorn-delivery-permissions'];
     await pool({ autoscaling: { mode: 'hpa', min: 1, max: 1 } });
-    for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=60s');
+    for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=120s');
     await pool({ replicas: 0, networkPolicy: { enabled: false } });
-    for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=60s');
-    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
-  }, 150_000);
+    for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=120s');
+    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=120s');
+  }, 400_000);
 
   test('let the controller say that an archive cannot be written', async () => {
-    await kubectl(['wait', '--for=condition=Archiving=False', `organization/${tenant}`, '--timeout=120s']);
+    await kubectl(['wait', '--for=condition=Archiving=False', `organization/${tenant}`, '--timeout=180s']);
     const said = '{.status.conditions[?(@.type=="Archiving")].reason}';
     expect(await kubectl(['get', 'organization', tenant, '-o', `jsonpath=${said}`])).toBe('CannotBeWritten');
     await applyOrganization({ limits: { objectsPerKind: 100 } });
-  }, 150_000);
+  }, 240_000);
 
   test('let the controller say that the recipients of a channel have not confirmed their address', async () => {
     const email = { addresses: ['nobody@nobody.invalid'] };
     await kubectlApply([object('NotificationChannel', 'mails', { type: 'email', email })]);
     // The controller looks twice a minute.
-    await inTenant('wait', '--for=condition=RecipientsConfirmed=False', 'notificationchannel/mails', '--timeout=60s');
-    await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=60s');
-  }, 150_000);
+    await inTenant('wait', '--for=condition=RecipientsConfirmed=False', 'notificationchannel/mails', '--timeout=120s');
+    await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=120s');
+  }, 240_000);
 
   test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
     const quota = (part: string) => inTenant('get', 'resourcequotas', '-o', `jsonpath={.items[*].${part}}`);
     // A controller makes quotas a minute after its start; until it is counted a quota refuses what it limits.
-    await eventually(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 100_000);
+    await eventually(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 180_000);
     const files = globSync('config/samples/*.yaml', { cwd: root }).filter((file) => !/delivery-pool|organization/.test(file));
     const samples = files.flatMap((file) => manifests(readFileSync(root + file, 'utf8')));
     await kubectlApply(samples.map((each) => ({ ...each, metadata: { ...each.metadata, namespace: tenant } })));
@@ -246,7 +270,7 @@ describeInCluster('the permissions of the chart', () => {
     const signed = { url: 'https://nobody.invalid', signingSecretRef: { name: 'late', key: 'secret' } };
     const secret = `--from-literal=secret=whsec_${randomBytes(32).toString('base64')}`;
     const lateIsReady = (status: 'True' | 'False') =>
-      inTenant('wait', `--for=condition=Ready=${status}`, 'destination/late', '--timeout=60s');
+      inTenant('wait', `--for=condition=Ready=${status}`, 'destination/late', '--timeout=120s');
     await kubectlApply([object('Destination', 'late', { type: 'http', http: signed })]);
     await lateIsReady('False');
     await inTenant('create', 'secret', 'generic', 'late', secret);
@@ -255,23 +279,24 @@ describeInCluster('the permissions of the chart', () => {
     await lateIsReady('False');
 
     await applyOrganization({ limits: { objectsPerKind: 101 } });
-    await eventually(async () => expect(await quota('spec.hard')).toContain('"101"'), 30_000);
+    await eventually(async () => expect(await quota('spec.hard')).toContain('"101"'), 90_000);
     await applyOrganization({});
-    await eventually(async () => expect(await quota('metadata.name')).toBe(''), 30_000);
+    await eventually(async () => expect(await quota('metadata.name')).toBe(''), 90_000);
     // The times of cron jobs are written every half a minute.
     await eventually(
       async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'),
-      90_000,
+      180_000,
     );
-    await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
-  }, 300_000);
+    await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=120s']);
+  }, 900_000);
 
   test('let the controller leave a pool to KEDA, put back what others have changed of it, and take it from KEDA again', async () => {
     const name = 'posthorn-delivery-permissions';
     const scaledObject = `scaledobject/${name}`;
     const read = async () => withSpec.parse(JSON.parse(await inSystem('get', scaledObject, '-o', 'json')));
     await pool({ autoscaling: { mode: 'keda', min: 1, max: 3, targetBacklogPerPod: 500 } });
-    await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
+    // The controller looks once a minute whether there is KEDA.
+    await inSystem('wait', '--for=create', scaledObject, '--timeout=120s');
     const made = await read();
     const metric = { format: 'prometheus', valueLocation: 'posthorn_backlog_messages', targetValue: '500' };
     const url = expect.stringMatching(/^http:\/\/posthorn-delivery-permissions\.posthorn-system\.svc:\d+\/metrics$/);
@@ -284,14 +309,14 @@ describeInCluster('the permissions of the chart', () => {
     if (auditLog !== undefined) {
       const log = new AuditLog(auditLog);
       const watches = `posthorn-controller watch scaledobjects.keda.sh in ${system}`;
-      await eventually(() => expect(log.read().used).toContain(watches), 90_000);
+      await eventually(() => expect(log.read().used).toContain(watches), 180_000);
     }
     await inSystem('patch', scaledObject, '--type=merge', '--patch', '{"spec":{"maxReplicaCount":9}}');
     await eventually(async () => expect(await read()).toMatchObject({ metadata: { uid: made.metadata.uid }, spec: made.spec }), 60_000);
     await inSystem('delete', scaledObject);
-    await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
+    await inSystem('wait', '--for=create', scaledObject, '--timeout=120s');
     await pool({ replicas: 0 });
-    await inSystem('wait', '--for=delete', scaledObject, '--timeout=60s');
-    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
-  }, 300_000);
+    await inSystem('wait', '--for=delete', scaledObject, '--timeout=120s');
+    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=120s');
+  }, 600_000);
 });

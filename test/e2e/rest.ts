@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fetchInForce } from '../support/api-writes.ts';
 
 const ingestAnswer = z.looseObject({ success: z.boolean().optional(), eventId: z.string().optional() });
 
@@ -27,7 +28,7 @@ export class RestClient {
 
   /** Sends JSON as it stands. */
   async sendText(method: Method, path: string, text?: string): Promise<Answer> {
-    const response = await fetch(this.#url + path, {
+    const response = await fetchInForce(this.#url + path, {
       method,
       headers: { authorization: `Bearer ${this.#apiKey}`, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(text === undefined ? {} : { body: text }),

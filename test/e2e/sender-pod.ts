@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { kubectl } from './kubectl.ts';
+import { nodePod } from './node-pod.ts';
 
 const name = 'sender';
 const line = /^(\d+) (accepted|refused|unanswered)\b(.*)$/;
@@ -21,42 +22,28 @@ export interface SenderPod {
   stop(): Promise<Sent>;
 }
 
-/** `image`: any that has Node. The pod goes with its namespace. */
+/** The pod goes with its namespace. */
 export async function startSenderPod(options: { namespace: string; image: string; url: string; perSecond: number }): Promise<SenderPod> {
   const inNamespace = ['-n', options.namespace];
   const program = readFileSync(new URL('./sender-in-pod.ts', import.meta.url), 'utf8');
-  const pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, namespace: options.namespace },
-    spec: {
-      restartPolicy: 'Never',
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [
-        {
-          name,
-          image: options.image,
-          imagePullPolicy: 'IfNotPresent',
-          command: ['node', '--input-type=module-typescript', '--eval', program],
-          env: [
-            { name: 'SENDER_URL', value: options.url },
-            { name: 'SENDER_PER_SECOND', value: String(options.perSecond) },
-          ],
-          securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-        },
-      ],
-    },
-  };
+  const pod = nodePod({
+    name,
+    namespace: options.namespace,
+    image: options.image,
+    command: ['node', '--input-type=module-typescript', '--eval', program],
+    env: [
+      { name: 'SENDER_URL', value: options.url },
+      { name: 'SENDER_PER_SECOND', value: String(options.perSecond) },
+    ],
+  });
   await kubectl(['create', '-f', '-'], JSON.stringify(pod));
-  await kubectl([...inNamespace, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s']);
+  await kubectl([...inNamespace, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s']);
   const sent = async (): Promise<Sent> => read(await kubectl([...inNamespace, 'logs', name]));
   return {
     sent,
     stop: async () => {
       await kubectl([...inNamespace, 'exec', name, '--', 'node', '--eval', "process.kill(1, 'SIGTERM')"]);
-      await kubectl([...inNamespace, 'wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=60s']);
+      await kubectl([...inNamespace, 'wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=180s']);
       return sent();
     },
   };

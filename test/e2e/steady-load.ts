@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 import { z } from 'zod';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,6 +11,14 @@ import { Shop } from './manifests.ts';
 import { type SenderPod, type Sent, startSenderPod } from './sender-pod.ts';
 
 const event = z.object({ number: z.int() });
+const condition = z.object({ type: z.string(), status: z.string(), observedGeneration: z.int().optional() });
+const judged = z.object({ metadata: z.object({ generation: z.int() }), status: z.object({ conditions: z.array(condition) }) });
+
+/** Prints the addresses of a host. Several servers of cluster DNS may answer, each with what it knows. */
+const lookUp = `
+  import { lookup } from 'node:dns/promises';
+  const found = await Promise.all(Array.from({ length: 20 }, () => lookup(process.argv[1])));
+  process.stdout.write([...new Set(found.map(({ address }) => address))].join());`;
 
 /** A pod of the cluster sends all the time; a receiver on this machine keeps account of what arrives. */
 export class SteadyLoad {
@@ -41,7 +50,7 @@ export class SteadyLoad {
     });
     const namespace = this.#shop.name;
     await kubectlApply([this.#shop.organization([`${address}/32`])]);
-    await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=60s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=120s']);
     const tls = { caBundle: authority.text };
     await kubectlApply([
       { ...this.#object('Source'), spec: { provider: 'generic', dedup: { strategy: 'idempotency_key' } } },
@@ -49,7 +58,7 @@ export class SteadyLoad {
       { ...this.#object('Route'), spec: { sourceRef: { name: 'load' }, destinationRefs: [{ name: 'load' }] } },
     ]);
     for (const kind of ['source', 'destination', 'route'])
-      await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=60s']);
+      await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=120s']);
     await this.sendTo('api');
     const url = `http://entrance.${namespace}.svc/ingest/${namespace}/load`;
     this.#sender = await startSenderPod({ namespace, image: await imageOf('deployment/posthorn-api'), url, perSecond });
@@ -60,6 +69,13 @@ export class SteadyLoad {
   async sendTo(role: 'api' | 'ingest'): Promise<void> {
     const spec = { type: 'ExternalName', externalName: `posthorn-${role}.posthorn-system.svc.cluster.local` };
     await kubectlApply([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'entrance', namespace: this.#shop.name }, spec }]);
+  }
+
+  /** Waits until new connections of the sender lead there: cluster DNS answers with what it knew for some seconds. */
+  async leadsTo(role: 'api' | 'ingest'): Promise<void> {
+    const wanted = await kubectl(['-n', 'posthorn-system', 'get', `service/posthorn-${role}`, '-o', 'jsonpath={.spec.clusterIP}']);
+    const inSender = ['-n', this.namespace, 'exec', 'pod/sender', '--', 'node', '--input-type=module', '--eval'];
+    await eventually(async () => expect(await kubectl([...inSender, lookUp, `entrance.${this.namespace}.svc`])).toBe(wanted), 120_000);
   }
 
   /** Of the organization. */
@@ -76,13 +92,18 @@ export class SteadyLoad {
   async moveTo(pool: string | null): Promise<void> {
     const organization = `organization/${this.#shop.name}`;
     await kubectl(['patch', organization, '--type=merge', '-p', JSON.stringify({ spec: { deliveryPool: pool } })]);
-    await kubectl(['wait', '--for=condition=Ready', organization, '--timeout=60s']);
+    // `kubectl wait` would be content with the condition of the generation before.
+    await eventually('the organization to be ready with the pool', 120_000, async () => {
+      const { metadata, status } = judged.parse(JSON.parse(await kubectl(['get', organization, '-o', 'json'])));
+      const ready = status.conditions.find(({ type }) => type === 'Ready');
+      return ready?.status === 'True' && ready.observedGeneration === metadata.generation;
+    });
   }
 
   /** Waits until more has arrived. */
   async goesOn(events = 20): Promise<void> {
     const before = this.#arrived.size;
-    await eventually('events to arrive', 60_000, () => this.#arrived.size >= before + events);
+    await eventually('events to arrive', 120_000, () => this.#arrived.size >= before + events);
   }
 
   /** The highest number that has arrived. */
@@ -91,7 +112,7 @@ export class SteadyLoad {
   }
 
   /** Waits until each event that has been accepted by now has arrived; throws with the numbers of those that have not. */
-  async losesNothing(deadlineMs = 60_000): Promise<void> {
+  async losesNothing(deadlineMs = 120_000): Promise<void> {
     const accepted = (await this.#sender?.sent())?.accepted ?? [];
     await this.#waitFor(accepted, deadlineMs);
   }
@@ -100,15 +121,15 @@ export class SteadyLoad {
   async end(): Promise<Sent> {
     const sent = await this.#sender?.stop();
     if (sent === undefined) throw new Error('nothing has been sent');
-    await this.#waitFor(sent.accepted, 60_000);
+    await this.#waitFor(sent.accepted, 120_000);
     return sent;
   }
 
   async remove(): Promise<void> {
     await this.#receiver?.stop();
     this.#authority?.remove();
-    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
   }
 
   async #waitFor(numbers: readonly number[], deadlineMs: number): Promise<void> {

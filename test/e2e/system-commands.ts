@@ -4,7 +4,10 @@ import { chart, helm } from '../support/helm.ts';
 import { kubectl } from './kubectl.ts';
 
 export const system = 'posthorn-system';
-export const patienceMs = 90_000;
+/** A machine of CI may be several times slower than the one of a developer. */
+export const patienceMs = 180_000;
+/** For kubectl. */
+export const patience = `--timeout=${patienceMs / 1000}s`;
 
 export const inSystem = (...args: string[]) => kubectl(['-n', system, ...args]);
 export const redisCli = (...args: string[]) => inSystem('exec', 'statefulset/posthorn-redis', '--', 'redis-cli', ...args);
@@ -12,7 +15,7 @@ export const restart = async (...names: string[]): Promise<void> => {
   for (const name of names) await inSystem('rollout', 'restart', `deployment/${name}`);
 };
 export const rolledOut = async (...names: string[]): Promise<void> => {
-  for (const name of names) await inSystem('rollout', 'status', `deployment/${name}`, '--timeout=90s');
+  for (const name of names) await inSystem('rollout', 'status', `deployment/${name}`, patience);
 };
 export const areReady = async (component: string): Promise<string[]> =>
   (

@@ -44,19 +44,21 @@ export class UnfinishedWork {
     this.#receiver = await startTlsReceiver({ tls: authority.issue([address]), address, respond: (request) => this.#receive(request) });
     const organization = this.#shop.organization([`${address}/32`]);
     await kubectlApply([organization]);
-    await kubectl(['wait', '--for=condition=Ready', `organization/${this.#shop.name}`, '--timeout=60s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${this.#shop.name}`, '--timeout=120s']);
     await kubectlApply([this.#shop.apiKeyManifest]);
-    await kubectl(['-n', this.#shop.name, 'wait', '--for=condition=Ready', 'apikey/e2e', '--timeout=60s']);
+    await kubectl(['-n', this.#shop.name, 'wait', '--for=condition=Ready', 'apikey/e2e', '--timeout=120s']);
     await this.#withApi(async (rest, url) => {
+      // The server follows what the controller writes.
+      await eventually('the key to be let in', 120_000, async () => (await rest.send('GET', '/api/sources')).status === 200);
       await this.#makeRoutes(rest, url);
       await this.#makeWebhook(rest);
-      await eventually('what is retried later to have failed once', 60_000, async () => {
+      await eventually('what is retried later to have failed once', 120_000, async () => {
         const { body: deliveries } = await rest.send('GET', '/api/deliveries?status=retrying&limit=100');
         return deliveries.data.length === events;
       });
       await eventually(
         'the failure of the customer to be written',
-        60_000,
+        120_000,
         async () => (await rest.send('GET', this.#made.endpoint)).body.data.circuitFailureCount === 1,
       );
       this.#before = await this.#records(rest, url);
@@ -77,7 +79,7 @@ export class UnfinishedWork {
       await ask('PATCH', this.#made.paused, { isActive: true });
       await ask('POST', `${this.#made.circuit}/reset-circuit`);
       await ask('PATCH', this.#made.endpoint, { isDisabled: false });
-      await eventually('everything to be delivered', 240_000, async () => {
+      await eventually('everything to be delivered', 480_000, async () => {
         const { body: deliveries } = await rest.send('GET', '/api/deliveries?limit=100');
         const { body: messages } = await rest.send('GET', '/api/outbound-messages?limit=100');
         const states = [...deliveries.data, ...messages.data].map(({ status }: { status: string }) => status);
@@ -96,8 +98,8 @@ export class UnfinishedWork {
   async remove(): Promise<void> {
     this.#customerAnswers.resolve();
     await this.#receiver?.stop();
-    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
   }
 
   async #makeRoutes(rest: RestClient, url: string): Promise<void> {
@@ -112,14 +114,14 @@ export class UnfinishedWork {
     await route('paused', soon, { isActive: false });
     await route('circuit', soon, { circuitFailureThreshold: 1, circuitCooldownSeconds: 86_400, circuitProbeSuccessThreshold: 1 });
     for (const kind of ['sources', 'destinations', 'routes'])
-      await kubectl(['-n', this.#shop.name, 'wait', '--for=condition=Ready', kind, '--all', '--timeout=60s']);
+      await kubectl(['-n', this.#shop.name, 'wait', '--for=condition=Ready', kind, '--all', '--timeout=120s']);
     const { slug } = (await rest.send('GET', this.#made.source)).body;
     const isOpen = async () => (await rest.send('GET', this.#made.circuit)).body.circuitState === 'open';
     for (let number = 1; number <= events; number++) {
       const body = Buffer.from(JSON.stringify({ number }));
       const { status } = await ingest(url, `${this.#shop.name}/${slug}`, { headers: { 'content-type': 'application/json' }, body });
       expect(status).toBe(200);
-      if (number === 1) await eventually('the circuit to open', 60_000, isOpen);
+      if (number === 1) await eventually('the circuit to open', 120_000, isOpen);
     }
   }
 
@@ -136,7 +138,7 @@ export class UnfinishedWork {
     this.#endpointSecret = endpoint.secret;
     const sent = await rest.send('POST', '/api/send-event', { eventType: 'order.paid', payload: { number: 1 } });
     expect([sent.status, sent.body.data?.messagesQueued]).toEqual([201, 1]);
-    await eventually('the customer to be asked', 60_000, () => this.#answersAt('/customer').length === 1);
+    await eventually('the customer to be asked', 120_000, () => this.#answersAt('/customer').length === 1);
     // Its retry finds the endpoint disabled, however soon it is due.
     expect((await rest.send('PATCH', this.#made.endpoint, { isDisabled: true })).status).toBe(200);
     this.#customerAnswers.resolve();

@@ -36,7 +36,7 @@ export type ApiIngest = 'Routed' | 'Served' | 'Off';
 
 /** `values`: those of the installation. */
 export async function upgradeTo(tag: Tag, apiIngest: ApiIngest, values: string, ...settings: string[]): Promise<void> {
-  const set = ['--set', `image.tag=${tag},api.ingest=${apiIngest}`, ...settings, '--wait', '--timeout', '180s'];
+  const set = ['--set', `image.tag=${tag},api.ingest=${apiIngest}`, ...settings, '--wait', '--timeout', '300s'];
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-values-'));
   try {
     const file = join(directory, 'values.yaml');
@@ -49,7 +49,7 @@ export async function upgradeTo(tag: Tag, apiIngest: ApiIngest, values: string, 
 
 /** Goes back to the revision before the last upgrade. */
 export async function rollBack(): Promise<void> {
-  await helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
+  await helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '300s');
 }
 
 /** Applies the samples, which have every kind, but for the pool, which would take the place of the chart's own. */
@@ -57,7 +57,7 @@ export async function applySamples(): Promise<void> {
   const all = globSync('*.yaml', { cwd: samples }).flatMap((file) => manifests(readFileSync(join(samples, file), 'utf8')));
   const resources = all.filter(({ kind }) => kind !== 'DeliveryPool');
   await kubectlApply(resources.filter(({ kind }) => kind === 'Organization'));
-  await kubectl(['wait', '--for=create', `namespace/${namespace}`, '--timeout=60s']);
+  await kubectl(['wait', '--for=create', `namespace/${namespace}`, '--timeout=120s']);
   await kubectlApply(resources);
   await samplesAreReady();
 }
@@ -66,10 +66,10 @@ export async function samplesAreReady(): Promise<void> {
   const names = (await kubectl(['get', 'posthorn', '-n', namespace, '-o', 'name'])).split('\n');
   // Organizations are in no namespace: all are listed.
   const held = names.filter((name) => name !== '' && !name.startsWith('organization.'));
-  await kubectl(['wait', '-n', namespace, '--for=condition=Ready', `organization/${namespace}`, ...held, '--timeout=60s']);
+  await kubectl(['wait', '-n', namespace, '--for=condition=Ready', `organization/${namespace}`, ...held, '--timeout=120s']);
 }
 
 export async function removeSamples(): Promise<void> {
-  await kubectl(['delete', 'organization', namespace, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-  await kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+  await kubectl(['delete', 'organization', namespace, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+  await kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=true', '--timeout=120s']);
 }

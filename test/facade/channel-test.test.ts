@@ -106,7 +106,22 @@ describe('a test of a channel', () => {
     expect(shown.text).not.toContain('canary');
     expect((await world.request('GET', path)).body.lastNotifiedAt).toBeNull();
     await world.addOrganization('hooli');
-    expect((await world.request('GET', `${path}/alerts`, { key: await world.addKey('hooli') })).status).toBe(404);
+    const stranger = await world.addKey('hooli');
+    expect((await world.request('GET', `${path}/alerts`, { key: stranger })).status).toBe(404);
+    const [arrived, refused] = shown.body.data;
+    const explain = (alert: { id: string }, key?: string) => world.request('GET', `/api/explain/${alert.id}`, { key });
+    expect((await explain(arrived)).body).toMatchObject({ kind: 'alert', state: 'delivered', waitsFor: null, advice: [] });
+    expect((await explain(refused)).body).toMatchObject({
+      id: refused.id,
+      state: 'failed',
+      summary: expect.stringMatching(/^The test of the notification channel ".*" has failed after 1 attempt\.$/),
+      story: [
+        { what: 'attempt', text: 'Attempt 1 failed: the receiver answered 403.' },
+        { what: 'tells', text: 'It is a test of the channel: nothing has happened.', data: { channelId: id, isTest: true } },
+      ],
+      advice: [{ command: expect.stringContaining(`${path}/test"`) }],
+    });
+    expect((await explain(refused, stranger)).status).toBe(404);
     expect((await world.request('DELETE', path)).status).toBe(204);
     expect((await world.request('GET', `${path}/alerts`)).status).toBe(404);
   });

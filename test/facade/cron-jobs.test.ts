@@ -180,7 +180,7 @@ describe('a trigger', () => {
         },
       ],
     });
-    expect((await read(id)).lastRunAt).toEqual(iso);
+    expect(await read(id)).toMatchObject({ lastRunAt: iso, lastRunStatus: 'success' });
     expect(world.logLines.join('')).not.toContain('canary');
   });
 
@@ -291,10 +291,12 @@ test('a job that asks for the id of a job of another organization neither shows 
     { manager: 'posthorn-api' },
   );
   await eventually(async () =>
-    expect((await cron('GET', `/${id}`, { key })).body.cronJob).toMatchObject({ slug: 'impostor', lastRunAt: null }),
+    expect((await cron('GET', `/${id}`, { key })).body.cronJob).toMatchObject({ slug: 'impostor', lastRunAt: null, lastRunStatus: null }),
   );
   expect((await cron('GET', `/${id}/executions`, { key })).body).toEqual({ executions: [] });
-  expect((await cron('GET', '', { key })).body.cronJobs).toContainEqual(expect.objectContaining({ slug: 'impostor', lastRunAt: null }));
+  expect((await cron('GET', '', { key })).body.cronJobs).toContainEqual(
+    expect.objectContaining({ slug: 'impostor', lastRunAt: null, lastRunStatus: null }),
+  );
   expect((await cron('DELETE', `/${id}`, { key })).status).toBe(200);
   expect((await cron('GET', `/${id}/executions`)).body.executions).toMatchObject([{ response_body: 'of acme' }]);
   await cron('POST', `/${id}/trigger`, { body: {} });

@@ -3,6 +3,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
+import { fetchInForce } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { withOther } from '../support/with-other.ts';
@@ -53,6 +54,26 @@ test('a change that is not in force in time is answered with a warning that says
     const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });
     expect(status).toBe(201);
     expect(headers.get('warning')).toBe('199 - "not yet in force"');
+  } finally {
+    answer();
+    await own.stop();
+  }
+});
+
+test('a source that is not in force in time is in force once fetchInForce returns', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), inForceTimeoutMs: 50 });
+  try {
+    const headers = { authorization: `Bearer ${own.admin}`, 'content-type': 'application/json' };
+    let isInForce = false;
+    const made = fetchInForce(`${own.baseUrl}/api/sources`, { method: 'POST', headers, body: '{"name":"Hurried"}' }).finally(() => {
+      isInForce = true;
+    });
+    await eventually(async () => expect((await own.request('GET', '/api/sources')).body.data).toHaveLength(1));
+    await systemClock.sleep(500);
+    expect(isInForce).toBe(false);
+    answer();
+    expect((await made).status).toBe(201);
   } finally {
     answer();
     await own.stop();

@@ -1,4 +1,6 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newEvent } from '../support/new-event.ts';
 import { expectShortTurns } from '../support/short-work.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { costlyFilter, subscribe } from './subscribed.ts';
@@ -97,6 +99,20 @@ const inputs: [what: string, path: string, body: object | Buffer, status: number
   ['a schema with 60,000 unknown keywords', '/schemas', { name: 'x', jsonSchema: members(60_000) }, 400],
   ['a filter that is tried on 50,000 members', '/filters/test', { conditions: [condition], payload: members(50_000) }, 200],
   ['a filter that is tried on 300,000 empty lists', '/filters/test', { conditions: [condition], payload: list(300_000, []) }, 200],
+  [
+    'an expression that is tried on 50,000 members',
+    '/webhook-subscriptions/test',
+    { filterExpression: 'event.data.unknown1 == 2', payload: members(50_000) },
+    200,
+  ],
+  [
+    'an expression at its bound that is tried',
+    '/webhook-subscriptions/test',
+    { filterExpression: costlyFilter(0), payload: { a: list(1000, 1), b: 'x'.repeat(5500) } },
+    200,
+  ],
+  ['a schema that is tried on 50,000 members', '/schemas/test', { jsonSchema: { maxProperties: 1 }, payload: members(50_000) }, 200],
+  ['a schema with 60,000 unknown keywords that is tried', '/schemas/test', { jsonSchema: members(60_000), payload: 1 }, 400],
   ['100 events with 8 MB of members', '/send-events', { events: list(100, { eventType: 'none', payload: members(5000) }) }, 201],
   ['an event with 100,000 members', '/send-event', { eventType: 'none', payload: members(100_000) }, 400],
   ['an event with 1.5 MB of members', '/send-event', { eventType: 'none', payload: list(2, members(45_000)) }, 404],
@@ -139,6 +155,35 @@ test('No turn of the event loop is long for an event of 1 MB with a filter', asy
   const rawBody = Buffer.from(JSON.stringify({ eventType: 'wide.made', payload: { ...members(28_000), more: members(28_000) } }));
   await expectShortTurns(goalMs, async () => {
     expect((await world.request('POST', '/api/send-event', { rawBody })).status).toBe(201);
+  });
+});
+
+test('No turn of the event loop is long for a search of compressed payloads and forms of 1 MB', async () => {
+  const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
+  const text = JSON.stringify({ ...members(28_000), more: members(28_000) });
+  const form = 'application/x-www-form-urlencoded; charset=iso-8859-1';
+  const stored: [contentType: string, coding: string, payload: Buffer][] = [
+    ['application/json', 'br', brotliCompressSync(text)],
+    ['application/json', 'gzip, gzip', gzipSync(gzipSync(text))],
+    ['application/json', 'deflate', deflateSync(Buffer.alloc(100 * 1_048_576))],
+    ['application/json; charset=utf-16le', '', Buffer.from(text.slice(0, 500_000), 'utf16le')],
+    [form, '', Buffer.from(list(4999, `a=${'%E4+'.repeat(50)}`).join('&'))],
+  ];
+  for (const [contentType, coding, payload] of stored) {
+    const headers: [string, string][] = coding === '' ? [] : [['content-encoding', coding]];
+    for (let i = 0; i < 5; i++) await world.acceptor.accept(newEvent({ org, payload, contentType, headers, destinations: [] }));
+  }
+  const query = `where=${encodeURIComponent('event.data.unknown27999 == 1.0')}&limit=100`;
+  await expectShortTurns(goalMs, async () => {
+    let found = 0;
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { status, body }: { status: number; body: { data: unknown[]; pagination: { nextCursor: string | null } } } =
+        await world.request('GET', `/api/events?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      expect(status).toBe(200);
+      found += body.data.length;
+      cursor = body.pagination.nextCursor;
+    }
+    expect(found).toBe(10);
   });
 });
 

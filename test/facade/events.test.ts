@@ -143,6 +143,8 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
       responseBody: 'ok',
       errorType: 'http_error',
       errorMessage: 'status 500',
+      payloadForm: 'full',
+      signatureScheme: null,
     },
   ]);
 });

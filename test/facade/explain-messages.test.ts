@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { filterFingerprint } from '../../src/core/filter.ts';
+import type { SentAs } from '../../src/core/sent-as.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { emptiedQueue } from '../support/emptied-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
+import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -56,10 +57,28 @@ test('a delivered message tells how it came in, was verified, matched, attempted
   expect(body.story[0].text).toBe('The source shop received the event (POST, 7 bytes).');
   expect(body.story[1].text).toBe('Its signature is valid.');
   expect(body.story[3]).toMatchObject({
-    text: 'Attempt 1 succeeded after 5 ms: the receiver returned 200.',
-    data: { attemptNumber: 1, responseStatus: 200 },
+    text: 'Attempt 1 succeeded after 5 ms: the receiver returned 200. Its body is the payload, unsigned.',
+    data: { attemptNumber: 1, responseStatus: 200, payloadForm: 'full', signatureScheme: null },
   });
   expect(await explain(eventId)).toMatchObject({ kind: 'event', state: 'delivered', advice: [] });
+});
+
+test('a message that failed over tells when, between the attempts at both destinations', async () => {
+  const { id } = await accept();
+  const beganMs = Date.now();
+  await end({ ...retry, delayMs: 0 }, { failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
+  // The next attempt begins later than that, also by a clock of milliseconds.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  await end(delivered);
+  const body = await explain(id);
+  expect(body.state).toBe('delivered');
+  expect(stepsOf(body)).toEqual(['received', 'verified', 'matched', 'attempt', 'failed_over', 'attempt', 'delivered']);
+  const step = body.story[4];
+  expect(step.text).toBe('It left the destination dst_a for the failover destination dst_b.');
+  expect(Date.parse(step.at)).toBeGreaterThanOrEqual(beganMs);
+  expect(Date.parse(step.at)).toBeLessThanOrEqual(Date.parse(body.story[5].at));
+  const record = (await world.request('GET', `/api/deliveries/${id}`)).body;
+  expect([record.failedOverFrom, Object.keys(record).includes('failedOverAtMs')]).toEqual(['dst_a', false]);
 });
 
 test('a message that failed waits for its next attempt, and the last one says so', async () => {
@@ -78,12 +97,32 @@ test('a message that failed waits for its next attempt, and the last one says so
 });
 
 test.each([
-  [{}, 'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500. status 500.'],
-  [{ errorMessage: 'the receiver answered 500' }, 'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500.'],
+  [{}, 'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500. status 500. Its body is the payload, unsigned.'],
+  [
+    { errorMessage: 'the receiver answered 500' },
+    'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500. Its body is the payload, unsigned.',
+  ],
 ])('an attempt tells its error message unless that says the status alone (%j)', async (more, text) => {
   const { id } = await accept();
   await end({ ...retry, attempt: { ...failure, ...more } });
   expect((await explain(id)).story).toContainEqual(expect.objectContaining({ what: 'attempt', text }));
+});
+
+test.each<[SentAs, object, string]>([
+  [{ isThin: true, scheme: null }, { payloadForm: 'thin', signatureScheme: null }, 'a link to the payload, unsigned'],
+  [{ isThin: false, scheme: 'both' }, { payloadForm: 'full', signatureScheme: 'both' }, 'the payload, signed with hmac-sha256 and ed25519'],
+])('a delivery, its attempts and its event tell in which form it was sent, and signed with what (%j)', async (sentAs, form, words) => {
+  const { id, eventId } = await accept();
+  await end({ type: 'delivered', attempt: { ...attempt, sentAs } });
+  const says = expect.stringMatching(new RegExp(`\\. Its body is ${words}\\.$`));
+  for (const [asked, what] of [
+    [id, 'attempt'],
+    [eventId, 'delivery'],
+  ] as const)
+    expect((await explain(asked)).story).toContainEqual(expect.objectContaining({ what, text: says, data: expect.objectContaining(form) }));
+  const { attemptDetails, ...record } = (await world.request('GET', `/api/deliveries/${id}`)).body;
+  expect(attemptDetails).toMatchObject([form]);
+  expect(Object.keys({ ...record, ...attemptDetails[0] })).not.toEqual(expect.arrayContaining([expect.stringMatching(/sentAs/i)]));
 });
 
 test('an attempt is under way only while a worker has the message', async () => {

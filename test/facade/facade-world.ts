@@ -3,50 +3,28 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
-import { facadeCaches } from '../../src/cmd/facade-caches.ts';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
-import { installationReader } from '../../src/cmd/installation-reader.ts';
 import { boundAddress } from '../../src/cmd/listen.ts';
+import { facadeCaches, wireApi } from '../../src/cmd/wire-api.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { isFromLoopback } from '../../src/core/loopback.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import type { Keyring } from '../../src/core/sealing.ts';
-import { ChannelAlerts } from '../../src/data/alerts/channel-alerts.ts';
-import { MailRecipients } from '../../src/data/alerts/mail-recipients.ts';
-import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics-reader.ts';
-import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
-import { CronRuns } from '../../src/data/cron/cron-runs.ts';
-import { FeedReader, feedBlockMs } from '../../src/data/feed/feed-reader.ts';
-import { LinkedPayloads } from '../../src/data/history/linked-payloads.ts';
-import { RedisMessageCanceller } from '../../src/data/history/message-canceller.ts';
-import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
-import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts';
-import { ApiKeyUsage } from '../../src/data/intake/api-key-usage.ts';
-import { IdempotentAnswers } from '../../src/data/intake/idempotent-answers.ts';
-import { RedisIntake } from '../../src/data/intake/intake.ts';
-import { RateLimiter } from '../../src/data/intake/rate-limit.ts';
-import { SignatureFailures } from '../../src/data/intake/signature-failures.ts';
-import { OrganizationLock } from '../../src/data/locks/organization-lock.ts';
-import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
-import { Circuits } from '../../src/data/queue/circuits.ts';
+import { feedBlockMs } from '../../src/data/feed/feed-reader.ts';
+import type { OrganizationLock } from '../../src/data/locks/organization-lock.ts';
+import type { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
 import { RedisRegistryReader } from '../../src/data/registry/registry-reader.ts';
-import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
-import { SessionStore } from '../../src/data/sessions/session-store.ts';
-import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/tasks/task-kind.ts';
-import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
-import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
+import type { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
+import type { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import { type WebhookSending, webhookSending } from '../../src/data/webhooks/webhook-sending.ts';
-import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
 import { recoverPendingWrites } from '../../src/facade/records/write-transaction.ts';
-import { streamMetrics } from '../../src/feed/metrics.ts';
-import { StreamHub } from '../../src/feed/stream-hub.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -164,62 +142,38 @@ export async function startFacadeWorld(
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
   const feedReading = blockingConnection(redis.url, { blockMs: feedBlockMs + 30_000 });
   feedReading.on('error', () => {});
-  const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
-  const webhooks = new RedisWebhookStore({ ...shared, shards: () => 1 });
-  const services = {
-    store: storeOfFacade,
+  const parts = wireApi({
+    connections: { redis: redis.client, storing: redis.client, feed: feedReading, tasks: answers },
+    prefix,
+    clock,
+    logger,
+    metrics: new Registry(),
     registry,
-    installation: installationReader({
-      redis: redis.client,
-      prefix,
-      shards: () => 1,
-      memoryLimitBytes: undefined,
+    shards: () => 1,
+    memoryLimitBytes: undefined,
+    installation: {
       name: 'acme',
       mode: kubernetesAccess === undefined ? 'standalone' : 'cluster',
       namespace: kubernetesAccess === undefined ? null : 'posthorn-system',
-    }),
+    },
+    maxAttempts: 8,
+    requiresMailConfirmation,
+  });
+  const { webhooks } = parts;
+  const services = {
+    ...parts,
+    // A busy machine has more time to match an event with subscriptions.
+    sending: webhookSending({ redis: redis.client, prefix, clock: patientBy(3), logger, store: webhooks, maxAttempts: 8 }),
+    store: storeOfFacade,
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
-    messages: new RedisMessageReader({ redis: redis.client, prefix }),
-    replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
-    canceller: new RedisMessageCanceller({ redis: redis.client, prefix }),
-    replayRuns: new RedisReplayRuns({ redis: redis.client, prefix }),
-    intake: new RedisIntake(shared),
-    statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
-    circuits: new Circuits({ redis: redis.client, prefix }),
-    webhooks,
-    webhookMessages: new WebhookMessages({ redis: redis.client, prefix }),
-    webhookStatistics: new WebhookStatistics({ redis: redis.client, prefix, clock }),
+    objectEvents: null,
     allowsInsecureEndpoints: false,
     hasPublicUrl: true,
-    shards: () => 1,
-    sending: webhookSending({ ...shared, clock: patientBy(3), store: webhooks, maxAttempts: 8 }),
-    cronRuns: new CronRuns({ redis: redis.client, prefix }),
-    cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
-    tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
-    streams: new StreamHub({
-      reader: new FeedReader({ ...shared, blocking: feedReading, shards: () => 1 }),
-      clock,
-      logger,
-      metrics: streamMetrics(new Registry()),
-    }),
     sandbox,
     keyring: testKeyring,
     allowsPlatformIdentity,
     mailDomains,
-    linkedPayloads: new LinkedPayloads({ redis: redis.client, prefix }),
-    mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
-    apiKeyUsage: new ApiKeyUsage(shared),
-    signatureFailures: new SignatureFailures(shared),
-    sessions: new SessionStore(shared),
-    channelAlerts: new ChannelAlerts(shared),
-    organizationLock: new OrganizationLock(shared),
-    writeAheadLog: new WriteAheadLog(shared),
-    idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),
-    rateLimiter: new RateLimiter(shared),
-    clock,
-    logger,
-    metrics: new Registry(),
     version: '0.0.0-test',
     trustedProxies,
     inForceTimeoutMs: inForceTimeoutMs === 'default' ? undefined : inForceTimeoutMs,

@@ -115,9 +115,9 @@ test('No turn of the event loop is long for a hundred samples of payloads that a
 test('without an attempt the reason is told', async () => {
   await fail({}, { type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   await fail({}, { type: 'dead', attempt: null, reason: 'circuit_breaker_exhausted' });
-  const nothingSent = { attempts: 0, responseStatus: null, errorMessage: null, responseBody: null };
+  const nothingSent = { attempts: 0, responseStatus: null, responseBody: null };
   expect((await samples()).body.data).toMatchObject([
-    { ...nothingSent, errorType: 'circuit_open' },
+    { ...nothingSent, errorType: 'circuit_open', errorMessage: 'the circuit was open for too long' },
     { ...nothingSent, errorType: 'secret_decryption_failed', errorMessage: expect.stringContaining('does not open') },
   ]);
 });

@@ -51,7 +51,10 @@ test('pages of deliveries by offset are those by cursor, and those of an event a
   expect(await idsOf(`deliveries?eventId=${event?.id}&status=failed`)).toEqual([]);
   expect((await get(`deliveries?eventId=${event?.id}&limit=1`)).body.pagination).toEqual({ hasMore: true, nextCursor: null });
   expect(await idsOf(`deliveries?eventId=${event?.id}&limit=1&offset=1`)).toHaveLength(1);
-  expect(await idsOf('deliveries?eventId=evt_unknown')).toEqual([]);
+  for (const unknown of ['evt_unknown', newEvent().id, event?.targets[0]?.messageId ?? '']) {
+    const { status, body } = await get(`deliveries?eventId=${unknown}`);
+    expect([status, body.code, body.message]).toEqual([404, 'RESOURCE_NOT_FOUND', `There is no event "${unknown}".`]);
+  }
 });
 
 test.each(['offset=10001', 'offset=-1', 'offset=x', 'cursor=c&offset=1', 'cursor=c&eventId=evt_a'])(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Abandonment } from '../../src/core/loop-turns.ts';
+import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { costlyFilter, subscribe } from './subscribed.ts';
@@ -62,3 +63,27 @@ test('an event with an Idempotency-Key is stored although its sender hangs up, a
   });
   expect([answer.status, await storedEvents()]).toEqual([201, before + 1]);
 });
+
+test.each(['json', 'csv'])(
+  'an export as %s whose client hangs up looks no further, although it has found nothing to send',
+  async (format) => {
+    const client = new AbortController();
+    const hasEnded = new Promise<void>((resolve) => {
+      jest.spyOn(WebhookMessages.prototype, 'everyMessage').mockImplementationOnce(async function* () {
+        try {
+          for (let looked = 1; ; looked++) {
+            if (looked === 10) client.abort();
+            await sleep(5);
+            yield { item: null, looked: 1, at: { ms: 1, shard: 0, number: 1 }, cursor: () => '' };
+          }
+        } finally {
+          resolve();
+        }
+      });
+    });
+    const url = `${world.baseUrl}/api/outbound-messages/export?type=messages&format=${format}`;
+    await expect(fetch(url, { headers: { authorization: `Bearer ${world.admin}` }, signal: client.signal })).rejects.toThrow();
+    await hasEnded;
+    expect(world.logLines.filter((line) => line.includes('internal error'))).toEqual([]);
+  },
+);

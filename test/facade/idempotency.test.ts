@@ -215,6 +215,8 @@ test('is described for every POST of the API that changes something', async () =
     'createSession',
     'getManifestPatch',
     'testFilter',
+    'testSchema',
+    'testWebhookSubscription',
     'validatePayload',
   ]);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import { processName } from '../../src/data/membership/connected-processes.ts';
+import { ProcessReports } from '../../src/data/membership/process-reports.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { standaloneManager } from '../../src/resources/installation-managers.ts';
 import { eventually } from '../support/eventually.ts';
@@ -145,6 +146,32 @@ test('each version is shown with the workers and the processes that run it, with
     await api.quit();
     await worker.stop(0);
   }
+});
+
+test('what processes report of themselves is a warning that says what to do', async () => {
+  const reports = new ProcessReports({ redis: world.redis.client, prefix: 'test:' });
+  const nothing = { failingChecks: {}, redisClockSkewSeconds: null, apiServerClockSkewSeconds: null, notReadyObjects: {} };
+  const failingChecks = { crds: 'the CustomResourceDefinition routes.posthorn.dev lacks spec.description' };
+  await reports.write({ ...nothing, role: 'controller', host: 'c-0', failingChecks, notReadyObjects: { Route: 1, Destination: 2 } });
+  await reports.write({ ...nothing, role: 'controller', host: 'c-1', notReadyObjects: { Route: 2 }, apiServerClockSkewSeconds: 61.4 });
+  await reports.write({ ...nothing, role: 'delivery', host: 'd-0', redisClockSkewSeconds: -7.2, apiServerClockSkewSeconds: 4.9 });
+  const { body } = await show(operator);
+  const reported = body.warnings.filter(({ part }: { part: string }) => part === 'processes' || part === 'resources');
+  const behind = 'Retries and cron jobs are early or late, and receivers refuse signatures.';
+  expect(reported.map(({ part, message }: { part: string; message: string }) => [part, message])).toEqual([
+    ['processes', `The process controller on c-0 is not ready: crds: ${failingChecks.crds}.`],
+    ['processes', `The clock of controller on c-1 is 61 s ahead of that of the API server. ${behind}`],
+    ['processes', `The clock of delivery on d-0 is 7 s behind that of Redis. ${behind}`],
+    ['resources', 'Resources are not Ready: Destination 2, Route 2. What was in force before stays in force.'],
+  ]);
+  expect(reported[0].action).toContain('Apply the CustomResourceDefinitions of this release');
+  for (const [role, host] of [
+    ['controller', 'c-0'],
+    ['controller', 'c-1'],
+    ['delivery', 'd-0'],
+  ] as const)
+    await reports.remove({ role, host });
+  expect(JSON.stringify((await show(operator)).body.warnings)).not.toMatch(/clock|not ready|not Ready/);
 });
 
 test('standalone has no replicas and no conditions of pools, and nobody misses them', async () => {

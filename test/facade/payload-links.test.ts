@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import { linkedPayload, PayloadLinks, payloadLinkMs } from '../../src/core/payload-link.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { maxOpenFetches } from '../../src/facade/http/payload-link.ts';
+import { payloadPieceMemory, requestMemoryLimits } from '../../src/facade/http/request-memory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { deliverySuite } from '../support/delivery-suite.ts';
@@ -150,13 +152,28 @@ test('a link counts to a limit of its own: fetches do not take the requests of t
   expect(keys).toEqual([`${prefix}{rate:org_a:fetch}`]);
 });
 
-test('clients that do not read have so many places of the organization, and no more', async () => {
+test('clients that do not read get as many payloads as the organization has memory for, and as many more wait as it has places', async () => {
   const url = await delivered({ payload: largePayload(12 * mebibyte) });
   const ending = new AbortController();
-  const open = await Promise.all(Array.from({ length: maxOpenFetches }, () => fetch(url, { signal: ending.signal })));
-  expect(open.every(({ status }) => status === 200)).toBe(true);
-  const refused = await fetchLink(url);
-  expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1']);
+  // A response that is forgotten is read to its end.
+  const open: Response[] = [];
+  const askUntilServed = async (): Promise<void> => {
+    while (!ending.signal.aborted) {
+      const response = await fetch(url, { signal: ending.signal }).catch(() => null);
+      if (response?.status === 200) return void open.push(response);
+      await response?.body?.cancel();
+      await sleep(50);
+    }
+  };
+  for (let i = 0; i < maxOpenFetches; i++) void askUntilServed();
+  const fitting = requestMemoryLimits.ofOrganization / payloadPieceMemory;
+  await eventually(() => expect(open).toHaveLength(fitting));
+  // Those that have no place are refused at once, those that wait for memory after ten seconds; they ask again.
+  await eventually(async () => {
+    const refused = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(500) }).catch(() => null);
+    expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([429, '1']);
+  });
+  expect(open).toHaveLength(fitting);
   ending.abort();
   await eventually(async () => expect((await fetch(url, { method: 'HEAD' })).status).toBe(200));
 }, 60_000);

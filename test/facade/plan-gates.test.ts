@@ -84,6 +84,16 @@ test('after a downgrade the messages of a throttled destination wait, and go out
   await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
   await eventually(async () => expect(await status(held)).toBe('pending'));
   expect(to.requests).toHaveLength(1);
+  const { routeId, destinationId, eventId } = (await world.request('GET', `/api/deliveries/${held}`, { key })).body;
+  const explain = async (id: string) => (await world.request('GET', `/api/explain/${id}`, { key })).body;
+  const why = 'throttle mode rate needs a paid plan; this organization has free';
+  const route = await explain(routeId);
+  const text = `The destination ${destinationId} is suspended: ${why}. Deliveries to it wait.`;
+  expect(route.story).toContainEqual(expect.objectContaining({ what: 'destination_suspended', text }));
+  expect(route.advice).toContainEqual(expect.objectContaining({ command: expect.stringContaining(`/explain/${destinationId}`) }));
+  expect((await explain(destinationId)).summary).toContain(why);
+  for (const id of [held, eventId])
+    await eventually(async () => expect((await explain(id)).waitsFor).toMatchObject({ reason: 'destination_suspended' }));
   const tried = await world.request('POST', '/api/destinations/gated/test', { key, body: {} });
   expect(tried).toMatchObject({
     status: 403,

@@ -187,10 +187,108 @@ describe('checking a payload against a schema', () => {
   });
 });
 
+describe('trying a schema that is not stored', () => {
+  const jsonSchema = { type: 'object', required: ['id'], properties: { n: { type: 'integer' } } };
+
+  test.each([
+    ['an object', jsonSchema],
+    ['JSON text', JSON.stringify(jsonSchema)],
+  ])('as %s tells what a payload breaks of it', async (_what, sent) => {
+    expect((await post('schemas/test', { jsonSchema: sent, payload: { id: 'a', n: 1 } })).body).toEqual({ valid: true, errors: [] });
+    expect((await post('schemas/test', { jsonSchema: sent, payload: { n: 1.5 } })).body).toEqual({
+      valid: false,
+      errors: [
+        { path: '', message: "must have required property 'id'" },
+        { path: '/n', message: 'must be integer' },
+      ],
+    });
+    expect((await post('schemas/test', { jsonSchema: sent, payload: null })).body).toMatchObject({ valid: false });
+  });
+
+  test.each([
+    [{ payload: 1 }, 'VALIDATION_FAILED'],
+    [{ jsonSchema }, 'VALIDATION_FAILED'],
+    [{ jsonSchema: { type: 'nothing' }, payload: 1 }, 'VALIDATION_FAILED'],
+    [{ jsonSchema: '{', payload: 1 }, 'VALIDATION_FAILED'],
+    [{ jsonSchema, payload: 1, more: 1 }, 'UNKNOWN_FIELD'],
+  ])('with %j is refused', async (sent, code) => {
+    expect((await post('schemas/test', sent)).body).toMatchObject({ code });
+  });
+
+  test('stores nothing, and needs no more than to read', async () => {
+    const total = async () => (await world.request('GET', '/api/schemas')).body.pagination.total;
+    const before = await total();
+    const key = await world.addKey('acme', { role: 'viewer' });
+    expect((await post('schemas/test', { jsonSchema, payload: {} }, key)).status).toBe(200);
+    expect(await total()).toBe(before);
+  });
+});
+
+describe('trying the filters of a subscription', () => {
+  const tried = async (body: object) => (await post('webhook-subscriptions/test', body)).body;
+
+  test.each<[string, { rawPayload?: string; [field: string]: unknown }, boolean]>([
+    ['event.data.total > 100.0', { payload: { total: 120 } }, true],
+    ['event.data.total > 100.0', { payload: { total: 20 } }, false],
+    ['event.type == "order.paid"', { eventType: 'order.paid' }, true],
+    ['event.type == "posthorn.test"', {}, true],
+    ['labels.n == "7" && metadata.by == "test"', { labels: { n: 7 }, metadata: { by: 'test' } }, true],
+    ['event.data.id == 9007199254740992', { rawPayload: '{"id":9007199254740993}' }, false],
+    ['event.data.id == 9007199254740993', { rawPayload: '{"id":9007199254740993}' }, true],
+  ])('by %s of %j is %s', async (filterExpression, { rawPayload, ...sample }, matches) => {
+    const text = JSON.stringify({ filterExpression, ...sample });
+    const rawBody = Buffer.from(rawPayload === undefined ? text : `${text.slice(0, -1)},"payload":${rawPayload}}`);
+    const { status, body } = await world.request('POST', '/api/webhook-subscriptions/test', { rawBody });
+    expect([status, body]).toEqual([200, { success: true, matches, error: null, labels: [] }]);
+  });
+
+  test('says what labels the event lacks, which decide before the expression', async () => {
+    const labelFilters = { region: ['eu', 'us'], tier: 'gold' };
+    const unmet = { label: 'region', expected: ['eu', 'us'], actual: 'asia' };
+    expect(await tried({ labelFilters, filterExpression: 'event.data.gone', labels: { region: 'asia', tier: 'gold' } })).toEqual({
+      success: true,
+      matches: false,
+      error: null,
+      labels: [unmet],
+    });
+    expect(await tried({ labelFilters, labelFilterMode: 'any', labels: { region: 'asia', tier: 'gold' } })).toMatchObject({
+      matches: true,
+    });
+    expect(await tried({ labels: { region: 'asia' } })).toMatchObject({ matches: true, labels: [] });
+  });
+
+  test('by an expression that fails is no match, and says why', async () => {
+    expect(await tried({ filterExpression: 'event.data.total > 1.0', payload: {} })).toEqual({
+      success: true,
+      matches: false,
+      error: expect.stringContaining('total'),
+      labels: [],
+    });
+    const slow = 'event.data.a.exists(i, event.data.b.contains("y"))';
+    const payload = { a: Array.from({ length: 1000 }, () => 1), b: 'x'.repeat(50_000) };
+    expect(await tried({ filterExpression: slow, payload })).toMatchObject({ matches: false, error: expect.stringContaining('too long') });
+  });
+
+  test.each([
+    [{ filterExpression: 'event.type = "a"' }, /^line 1, column 12: /],
+    [{ filterExpression: 'x'.repeat(1001) }, /1000/],
+  ])('by %j is 400 with the place', async (sent, reason) => {
+    const { status, body } = await post('webhook-subscriptions/test', sent);
+    expect([status, body.details]).toEqual([400, { filterExpression: [expect.stringMatching(reason)] }]);
+  });
+
+  test('needs no more than to read', async () => {
+    const key = await world.addKey('acme', { role: 'viewer' });
+    expect((await post('webhook-subscriptions/test', { filterExpression: 'true' }, key)).status).toBe(200);
+  });
+});
+
 test.each<[string, object, object]>([
   ['filters/test', { conditions: [{ field: '__proto__.a', operator: 'equals', value: 1 }] }, { matches: true }],
   ['transforms/test', { type: 'javascript', code: '({ payload }) => Object.keys(payload)' }, { output: ['__proto__', 'deep'] }],
   ['schemas/order/validate', {}, { errors: [{ path: '', message: "must have required property 'id'" }] }],
+  ['schemas/test', { jsonSchema: { required: ['id'] } }, { errors: [{ path: '', message: "must have required property 'id'" }] }],
+  ['webhook-subscriptions/test', { filterExpression: '!has(event.data.id)' }, { matches: true }],
 ])('%s takes any payload that an event may have', async (path, body, expected) => {
   expect(await post(path, { ...body, payload: JSON.parse(anyPayload()) })).toMatchObject({ status: 200, body: expected });
 });

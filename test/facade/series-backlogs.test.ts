@@ -71,7 +71,9 @@ test('series say what has waited at the organization, a route and a destination,
   expect(await shown('')).toMatchObject({ backlogs: [null, 3, null, 5, 0], total: 3.3 });
   expect(await shown(`&routeId=${route}`)).toMatchObject({ backlogs: [null, 3, null, 5, 0], total: 3.3 });
   expect(await shown(`&destinationId=${bad}`)).toMatchObject({ backlogs: [null, 2, null, 4, 0], total: 2.5 });
-  expect(await shown(`&sourceId=${source}`)).toMatchObject({ backlogs: [null, null, null, null, null], total: null });
+  expect(await shown(`&sourceId=${source}`)).toMatchObject({ backlogs: [null, 3, null, 5, 0], total: 3.3 });
+  const idle = (await post('sources', { name: 'Idle' })).id;
+  expect(await shown(`&sourceId=${idle}`)).toMatchObject({ backlogs: [null, null, null, null, null], total: null });
   const whole = await shown('');
   const ages = whole.points.map(({ oldestAgeMs }: Point) => oldestAgeMs);
   expect(ages).toEqual([null, expect.any(Number), null, expect.any(Number), null]);

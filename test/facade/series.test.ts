@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { endCooldowns } from '../support/end-cooldowns.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { moveTallies } from '../support/move-tallies.ts';
 import { newEvent } from '../support/new-event.ts';
@@ -85,19 +86,18 @@ async function fold(back: number): Promise<void> {
 }
 
 type Sums = Record<string, number | null>;
-const counts = ['events', 'duplicates', 'filtered', 'delivered', 'failed', 'movedAway', 'retried', 'attempts'];
+const counts = ['events', 'duplicates', 'filtered', 'delivered', 'failed', 'movedAway', 'retried', 'attempts', 'circuitsOpened'];
 const countsOf = (sums: Sums): Sums => Object.fromEntries(counts.map((name) => [name, sums[name] ?? null]));
 const added = (all: readonly Sums[]): Sums =>
   Object.fromEntries(
     counts.map((name) => [name, all.some((each) => each[name] === null) ? null : all.reduce((sum, each) => sum + (each[name] ?? 0), 0)]),
   );
-const zero = { events: 0, duplicates: 0, filtered: 0, delivered: 0, failed: 0, movedAway: 0, retried: 0, attempts: 0 };
-const deliveries = { delivered: 10, failed: 1, movedAway: 0, retried: 1, attempts: 12 };
-const none = { delivered: null, failed: null, movedAway: null, retried: null, attempts: null };
+const zero = { events: 0, duplicates: 0, filtered: 0, delivered: 0, failed: 0, movedAway: 0, retried: 0, attempts: 0, circuitsOpened: 0 };
+const deliveries = { delivered: 10, failed: 1, movedAway: 0, retried: 1, attempts: 12, circuitsOpened: 0 };
 
 test.each([
   ['organization', () => ({}), { events: 13, duplicates: 1, filtered: 1, ...deliveries }],
-  ['source', () => ({ sourceId: ids.source }), { events: 13, duplicates: 1, filtered: 1, ...none }],
+  ['source', () => ({ sourceId: ids.source }), { events: 13, duplicates: 1, filtered: 1, ...deliveries }],
   ['route', () => ({ routeId: ids.route }), { events: 12, duplicates: null, filtered: 1, ...deliveries }],
   [
     'destination',
@@ -164,14 +164,40 @@ test('percentiles of a step are within 5 % of those of its attempts, and average
   expect(points[0]).toMatchObject({ avgLatency: null, p50Latency: null, p95Latency: null, p99Latency: null });
 });
 
+test.each([false, true])('the series counts each opening of a circuit, and no probe that fails (folded: %s)', async (isFolded) => {
+  const flaky = (await post('destinations', { name: `Flaky ${isFolded}`, url: 'https://flaky.example/' })).id;
+  const circuit = { failureThreshold: 1, cooldownSeconds: 3600, probeSuccessThreshold: 1 };
+  const attempted = async (outcome: Outcome) => {
+    await accept(flaky);
+    await queue.promote();
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1, { circuit }), outcome);
+  };
+  const failed: Outcome = { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' };
+  const before = (await series()).total.circuitsOpened;
+  await attempted(failed);
+  await endCooldowns(world.redis.client, 'test:');
+  await attempted(failed);
+  await endCooldowns(world.redis.client, 'test:');
+  await attempted(delivered(5));
+  await attempted(failed);
+  await moveTallies(world.redis.client, 'test:{s0}:', org, Math.floor(nowMs / periodMs) - 1);
+  if (isFolded) await fold(1);
+  const { points, total } = await series({ destinationId: flaky, step: '5m', from: iso(currentMs - 2 * periodMs) });
+  expect(points.map(({ circuitsOpened }: Sums) => circuitsOpened)).toEqual([0, 2, 0]);
+  expect(countsOf(total)).toMatchObject({ delivered: 1, failed: 3, attempts: 4, circuitsOpened: 2 });
+  expect(total.p99Latency).toBeLessThan(10);
+  expect((await series()).total.circuitsOpened).toBe(before + 2);
+  expect((await series({ destinationId: ids.good })).total.circuitsOpened).toBe(0);
+});
+
 test('the series says what waits now', async () => {
   await accept(ids.bad);
-  for (const scope of [{}, { routeId: ids.route }, { destinationId: ids.bad }]) {
+  for (const scope of [{}, { sourceId: ids.source }, { routeId: ids.route }, { destinationId: ids.bad }]) {
     const { now } = await series(scope);
     expect(now).toEqual({ backlog: periodsBack.length + 1, oldestAgeMs: expect.any(Number), scheduled: 0 });
   }
   expect((await series({ destinationId: ids.good })).now).toEqual({ backlog: 0, oldestAgeMs: null, scheduled: 0 });
-  expect((await series({ sourceId: ids.source })).now).toBeNull();
+  expect((await series({ sourceId: ids.other })).now).toEqual({ backlog: 0, oldestAgeMs: null, scheduled: 0 });
 });
 
 test('what is scheduled for later is no part of the backlog', async () => {
@@ -251,7 +277,7 @@ test('another organization sees nothing of a series, and its ids are unknown', a
   expect(body.now).toEqual({ backlog: 0, oldestAgeMs: null, scheduled: 0 });
   for (const scope of [{ sourceId: ids.source }, { routeId: ids.route }, { destinationId: ids.good }])
     expect(await read(scope, key)).toMatchObject({ status: 404, body: { code: 'RESOURCE_NOT_FOUND' } });
-  expect(countsOf((await series({ sourceId: ids.other })).total)).toEqual({ ...zero, ...none });
+  expect(countsOf((await series({ sourceId: ids.other })).total)).toEqual(zero);
 });
 
 test('without Redis a series is unavailable for now', async () => {

@@ -60,6 +60,19 @@ const gone = async (browser: Browser): Promise<void> => {
   ]);
 };
 
+test('a session begins and goes on while Redis is full', async () => {
+  const earlier = await logIn(world.admin);
+  await world.redis.client.config('SET', 'maxmemory', '1mb');
+  try {
+    // A session notes when it was seen once a minute.
+    clock.jump(2 * minuteMs);
+    expect((await earlier.get('/api/sources')).status).toBe(200);
+    expect((await (await logIn(world.admin)).get('/api/sources')).status).toBe(200);
+  } finally {
+    await world.redis.client.config('SET', 'maxmemory', '0');
+  }
+});
+
 test('a session begins with an API key and tells what the console needs', async () => {
   const key = await world.addKey('acme', { role: 'developer' });
   const answer = await signIn(key, { 'user-agent': 'Browser/1.0' });

@@ -109,6 +109,10 @@ test('a stream has the topics, ids and statuses that were asked for', async () =
     follow('status=delivered,dlq'),
     follow('topics=messages'),
     follow('status=dlq&status=delivered'),
+    follow(`routeId=${one.route.id},${other.route.id}&topics=deliveries`),
+    follow('responseStatus=404,2xx'),
+    follow('responseStatus=5xx'),
+    follow('errorType=http_error&errorType=timeout'),
   ]);
   await Promise.all([send(one), send(other)]);
   await eventually('all rows', 30_000, () => all.seen.all.length === 4 || undefined);
@@ -116,7 +120,7 @@ test('a stream has the topics, ids and statuses that were asked for', async () =
   await eventually(
     'the rows of each',
     30_000,
-    () => [2, 2, 1, 1, 2, 0, 2].every((count, i) => streams[i]?.seen.all.length === count) || undefined,
+    () => [2, 2, 1, 1, 2, 0, 2, 2, 2, 0, 0].every((count, i) => streams[i]?.seen.all.length === count) || undefined,
   );
   const routes = streams.map(({ seen }) => [...new Set(seen.all.map(({ data }) => data['routeId']))]);
   expect(streams[0]?.seen.types()).toEqual(['event.received', 'event.received']);
@@ -148,9 +152,15 @@ test('a failing receiver shows as a retry with its answer', async () => {
   // No further attempt shows in the streams of other tests.
   const made = await routeTo(receiver.url, { retryPolicy: { initialDelay: 3_600_000, maxDelay: 3_600_000 } });
   const followed = await follow(`routeId=${made.route.id}`);
+  const [failed, others] = [
+    await follow('responseStatus=5xx&errorType=timeout,http_error'),
+    await follow('responseStatus=5xx&errorType=dns'),
+  ];
   await send(made);
   await got(followed, ['delivery.retrying']);
+  await got(failed, ['delivery.retrying']);
   await receiver.close();
+  expect([failed.seen.types(), others.seen.types()].map((types) => types.includes('delivery.retrying'))).toEqual([true, false]);
   expect(followed.seen.all.find(({ type }) => type === 'delivery.retrying')?.data).toMatchObject({
     status: 'retrying',
     responseStatus: 503,
@@ -275,6 +285,13 @@ test('a client resumes with Last-Event-ID', async () => {
 });
 
 test.each([
+  ...[
+    'responseStatus=6xx',
+    'responseStatus=',
+    'errorType=broken',
+    'routeId=',
+    `sourceId=${Array.from({ length: 11 }, (_, i) => i).join(',')}`,
+  ],
   ...['topics=replay', 'status=lost', 'status=Running', 'topics=', 'topic=events'],
   ...['routeId=rte_a&applicationId=app_a', 'sourceId=src_a&eventType=order.paid', 'destinationId=dst_a&endpointId=ep_a'],
   ...['routeId=rte_a&replayId=rep_a', 'eventType=order.paid&replayId=rep_a'],

@@ -136,7 +136,7 @@ describe('a destination of the form thin', () => {
     thin(to.url);
     worker();
     const { messageId } = await send();
-    await suite.becomes(messageId, { status: 'delivered', attempts: 2 });
+    await suite.becomes(messageId, { status: 'delivered', attempts: 2, lastSentAs: { isThin: true, scheme: null } });
     const replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix, clock: systemClock, shards: () => shards });
     const replayed = await replayer.replay('org_a', messageId);
     const requests = await to.arrived(3);

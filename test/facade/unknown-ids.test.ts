@@ -25,6 +25,8 @@ const unknown = {
 
 test.each([
   ['events', 'sourceId'],
+  ['events', 'routeId'],
+  ['events', 'destinationId'],
   ['deliveries', 'routeId'],
   ['deliveries', 'destinationId'],
   ['routes', 'sourceId'],

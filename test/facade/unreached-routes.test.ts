@@ -8,6 +8,7 @@ import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { createIngestHandler } from '../../src/ingest/handler.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import type { ApplyObject } from '../../src/store/store.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
@@ -183,6 +184,49 @@ test.each(['a filter of its own', 'a Filter that it refers to'])(
     await eventually(async () => expect(await one()).toMatchObject({ changedSince: false, conditions: [{ expected: 'a' }] }));
     expect((await world.request('DELETE', `/api/routes/${route}`)).status).toBe(204);
     await eventually(async () => expect(await one()).toMatchObject({ changedSince: true, conditions: [{ index: 0 }] }));
+  },
+);
+
+const passesA = { logic: 'AND', conditions: [{ field: 'kind', operator: 'equals', value: 'a' }] };
+const byKind = { name: 'by-kind', namespace: 'acme' };
+const applyFilter = (spec: object) =>
+  world.store.apply({ kind: 'Filter', metadata: byKind, spec } as ApplyObject, { manager: 'posthorn-api', force: true });
+
+test.each([
+  ['FilterNotFound', 'Filter by-kind does not exist', () => world.store.delete('Filter', byKind)],
+  ['FilterNotAccepted', 'Filter by-kind: ', () => applyFilter({ conditions: [{ field: 'kind', operator: 'matches', value: '(' }] })],
+])(
+  'a route whose Filter is withdrawn (%s) keeps its conditions, and the route and the event say so until the Filter is back',
+  async (reason, why, withdraw) => {
+    const filter = await world.create('filters', { slug: byKind.name, ...passesA });
+    const { ids, send } = await sourceWith([{ filterId: filter.id }]);
+    const [id = ''] = ids;
+    const { slug: name } = (await world.request('GET', `/api/routes/${id}`)).body;
+    const resolvedRefs = async () => {
+      const { status } = await world.store.get('Route', { name, namespace: 'acme' });
+      return status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
+    };
+    const told = async (eventId: string) => (await read(eventId)).unreached.routes[0];
+    expect(await told(await send(payload))).toMatchObject({ reason: 'condition_false', error: null });
+    await withdraw();
+    await eventually(async () =>
+      expect(await resolvedRefs()).toMatchObject({ status: 'False', reason, message: expect.stringContaining(why) }),
+    );
+    const eventId = await send(payload);
+    const kept = {
+      reason: 'condition_false',
+      error: expect.stringContaining(`the route keeps the filter that was in force before: ${why}`),
+      conditions: [{ index: 0, expected: 'a', actual: 'order.paid' }],
+      changedSince: false,
+    };
+    await eventually(async () => expect(await told(eventId)).toMatchObject(kept));
+    const { story, advice } = (await world.request('GET', `/api/explain/${eventId}`)).body;
+    expect(JSON.stringify(story)).toContain(why);
+    expect(advice).toContainEqual(expect.objectContaining({ command: expect.stringContaining(`/explain/${id}`) }));
+    await applyFilter(passesA);
+    await eventually(async () => expect(await told(eventId)).toMatchObject({ error: null }));
+    expect(await resolvedRefs()).toMatchObject({ status: 'True' });
+    for (const path of [`routes/${id}`, `filters/${byKind.name}`]) expect((await world.request('DELETE', `/api/${path}`)).status).toBe(204);
   },
 );
 

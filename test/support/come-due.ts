@@ -4,7 +4,7 @@ import type { RedisClient } from '../../src/redis/connection.ts';
  * Lets the time come of members of a shard's set of what waits for its time (`includes/time-shares.lua`): of all, or of those that are named, which become due in
  * this order.
  */
-export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'exp', only?: readonly string[]): Promise<void> {
+export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'exp' | 'waiting', only?: readonly string[]): Promise<void> {
   const set = `${base}${name}`;
   const members = only ?? (await redis.zrange(set, '0', '-1'));
   const firstMs = Date.now() - members.length - 1;
@@ -18,4 +18,12 @@ export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'e
     const [, firstAt] = await redis.zrange(`${set}:${account}`, '0', '0', 'WITHSCORES');
     if (firstAt !== undefined) await redis.zadd(turns, 'LT', firstAt, account);
   }
+}
+
+/** Lets the time come of names that wait for nothing any more and stand in an index of `waiting` alone, which `promote` then takes out. */
+export async function forgetStaleNames(redis: RedisClient, base: string, queue: { promote(): Promise<unknown> }): Promise<void> {
+  const accounts = await redis.zrange(`${base}turns:waiting`, '0', '-1');
+  const names = await Promise.all(accounts.map((account) => redis.zrange(`${base}waiting:${account}`, '0', '-1')));
+  await comeDue(redis, base, 'waiting', names.flat());
+  await queue.promote();
 }

@@ -26,6 +26,7 @@ export class FaultyWatches {
   around(store: CompleteStore): CompleteStore {
     return {
       get: (kind, key) => store.get(kind, key),
+      getMetadata: (kind, key) => store.getMetadata(kind, key),
       getSecret: (key) => store.getSecret(key),
       list: async (kind, query) => {
         if (this.#happens('unavailable', 0.1)) throw new PosthornError('UNAVAILABLE', 'no list now');

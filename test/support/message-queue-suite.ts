@@ -1,17 +1,36 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from './message-queue.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { patientClock } from './patient-clock.ts';
+import { type RedisServer, startRedis } from './redis.ts';
 
 /** What the tests of a suite about the messages of one shard share. Redis is emptied before each test, and the worker `w1` is known. */
-export type MessageQueueSuite = Readonly<Omit<MessageQueue, 'reset'>>;
+export interface MessageQueueSuite {
+  readonly redis: RedisServer;
+  readonly queue: RedisDeliveryQueue;
+  readonly acceptor: RedisMessageAcceptor;
+  readonly reader: RedisMessageReader;
+}
 
 /** Registers the hooks of the suite that calls it. */
 export function messageQueueSuite(prefix: string): MessageQueueSuite {
-  let started: MessageQueue;
+  let started: MessageQueueSuite;
   beforeAll(async () => {
-    started = await startMessageQueue(prefix);
+    const redis = await startRedis();
+    const options = { redis: redis.client, prefix };
+    started = {
+      redis,
+      queue: new RedisDeliveryQueue(options),
+      acceptor: new RedisMessageAcceptor({ ...options, clock: patientClock }),
+      reader: new RedisMessageReader(options),
+    };
   });
   afterAll(() => started.redis.stop());
-  beforeEach(() => started.reset());
+  beforeEach(async () => {
+    await started.redis.client.flushall();
+    await started.queue.tend('w1', 64);
+  });
   return {
     get redis() {
       return started.redis;

@@ -107,6 +107,7 @@ export function mortalStore(store: CompleteStore, process: Reaching): CompleteSt
     });
   return {
     get: (kind, key) => process.read(() => store.get(kind, key)),
+    getMetadata: (kind, key) => process.read(() => store.getMetadata(kind, key)),
     getSecret: (key) => process.read(() => store.getSecret(key)),
     list: (kind, query) => process.read(() => store.list(kind, query)),
     watch: (kind, from, signal, query) => store.watch(kind, from, AbortSignal.any([signal, process.died]), query),

@@ -9,6 +9,7 @@ import { RateLimiter } from '../../src/data/intake/rate-limit.ts';
 import type { RegistryReader } from '../../src/data/registry/registry.ts';
 import { facadeMetrics } from '../../src/facade/http/metrics.ts';
 import { payloadLinkHandler } from '../../src/facade/http/payload-link.ts';
+import { RequestMemory } from '../../src/facade/http/request-memory.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { testKeyring } from './controllers.ts';
@@ -35,6 +36,7 @@ export async function startPayloadLinks(options: Options): Promise<PayloadLinkSe
   const { redis, prefix, registry, shards = 1, clock = systemClock, keyring = testKeyring } = options;
   const metrics = new Registry();
   const handler = payloadLinkHandler({
+    memory: new RequestMemory(systemClock),
     services: {
       registry,
       keyring,

@@ -163,7 +163,7 @@ export class PoolWorld {
   /** What the metrics say of a pool. */
   async measured(pool: string): Promise<Record<string, number>> {
     const families = await Promise.all(
-      ['workers', 'available', 'backlog_messages'].map((name) => this.#metrics.getSingleMetric(`posthorn_pool_${name}`)?.get()),
+      ['workers', 'available', 'accepted', 'backlog_messages'].map((name) => this.#metrics.getSingleMetric(`posthorn_pool_${name}`)?.get()),
     );
     return Object.fromEntries(
       families.flatMap((family) =>

@@ -77,6 +77,7 @@ export const field = {
     batchCountedEntry: 'bl',
     batchCountedBytes: 'bs',
     failoverTargets: 'fo',
+    failoverAwaited: 'fw',
     failoverAfter: 'fa',
     movesOn: 'mv',
     seenFreshEntry: 'gl',

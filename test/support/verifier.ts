@@ -4,7 +4,7 @@ import { providers } from '../../src/core/providers/providers.ts';
 import type { SignatureFailure } from '../../src/core/providers/signature-failure.ts';
 import type { SourceRecord } from '../../src/core/records.ts';
 
-type CheckedRequest = Omit<SignedRequest, 'path' | 'publicUrl'> & Partial<SignedRequest>;
+type CheckedRequest = Omit<SignedRequest, 'organization' | 'path' | 'publicUrl'> & Partial<SignedRequest>;
 
 /** A provider's check of requests to an installation without a public address. */
 export function verifierOf(...args: Parameters<typeof resultsOf>): (request: CheckedRequest) => boolean {
@@ -19,5 +19,5 @@ export function resultsOf(
   verification?: SourceRecord['verification'],
 ): (request: CheckedRequest) => Verification | SignatureFailure {
   const verify: Verifier = providers[provider].verifier(secrets, verification);
-  return (request) => inOnePiece(verify({ path: '/ingest/acme/source', publicUrl: undefined, ...request }));
+  return (request) => inOnePiece(verify({ organization: 'org_a', path: '/ingest/acme/source', publicUrl: undefined, ...request }));
 }

@@ -5,7 +5,9 @@ import { slugCandidates, slugOf } from '../../src/facade/records/slug.ts';
 import { kinds } from '../../src/resources/kinds.ts';
 import { nameRules } from '../../src/resources/names.ts';
 import { brokenRules } from '../../src/resources/rules.ts';
-import { definitionOf, kinds as kindsOfLab, manifestOf, storedIn } from '../../src/web/screens/lab-kinds.ts';
+import { definitionOf, kinds as kindsOfLab, storedIn } from '../../src/web/screens/lab-kinds.ts';
+import { manifestOf, subscriptionManifest } from '../../src/web/screens/lab-manifest.ts';
+import { subscribed, valuesIn } from '../../src/web/screens/lab-outcomes.ts';
 import { objectNameOf, yamlOf } from '../../src/web/screens/lab-yaml.ts';
 import { lineDiff } from '../../src/web/screens/line-diff.ts';
 import { forEachAtOnce } from '../../src/web/ui/at-once.ts';
@@ -61,6 +63,7 @@ describe('the manifest of the Lab', () => {
     ['filter.yaml', 'filter', 'Filter'],
     ['transform.yaml', 'transform', 'Transform'],
     ['payload-schema.yaml', 'schema', 'PayloadSchema'],
+    ['webhook-event-type.yaml', 'event-type', 'WebhookEventType'],
   ] as const)('of %s has the fields of the sample, and its kind takes them', (file, kind, resource) => {
     const text = readFileSync(new URL(`../../config/samples/${file}`, import.meta.url), 'utf8');
     for (const sample of parseAllDocuments(text).map((document) => document.toJS())) {
@@ -78,6 +81,68 @@ describe('the manifest of the Lab', () => {
       expect(made).toEqual({ ...sample, metadata: named });
       expect(kinds[resource].spec.safeParse(made.spec).success).toBe(true);
     }
+  });
+
+  test('of a subscription names its endpoint, its event type and its transform, and its kind takes it', () => {
+    const text = readFileSync(new URL('../../config/samples/webhook-subscription.yaml', import.meta.url), 'utf8');
+    const sample = parseDocument(text).toJS();
+    const { endpointRef, eventTypeRef, filterExpression, labelFilters, ...others } = sample.spec;
+    // As the API answers it.
+    const record = {
+      id: 'sub_1',
+      endpointId: 'ep_1',
+      eventTypeName: eventTypeRef.name.replaceAll('-', '_'),
+      labelFilters: Object.fromEntries(labelFilters.map(({ key, values }: { key: string; values: string[] }) => [key, values])),
+      filterExpression,
+      transformId: null,
+      isEnabled: true,
+      ...others,
+    };
+    const stored = storedIn('expression', JSON.stringify({ data: record }));
+    const definition = definitionOf('expression', stored.draft);
+    if (!('fields' in definition)) throw new Error(definition.problem);
+    const { fields } = definition;
+    const refs = { own: sample.metadata.name, endpoint: endpointRef.name, transform: null };
+    const madeOf = (manifest: ReturnType<typeof subscriptionManifest>) => (manifest === null ? null : parse(yamlOf(manifest)));
+    const { eventType } = stored;
+    const { namespace: _namespace, ...metadata } = sample.metadata;
+    const made = madeOf(subscriptionManifest(refs, { stored, isNew: false, eventType: 'order.other', fields }));
+    const { labelFilterMode: _usual, ...spec } = sample.spec;
+    expect(made).toEqual({ ...sample, metadata, spec });
+    const unnamed = { own: null, endpoint: null, transform: 'short' };
+    const own = madeOf(subscriptionManifest(unnamed, { stored: null, isNew: true, eventType, fields }));
+    expect(own.spec).toEqual({
+      endpointRef: { name: 'ENDPOINT' },
+      eventTypeRef,
+      transformRef: { name: 'short' },
+      filterExpression,
+    });
+    expect([made, own].map((each) => kinds.WebhookSubscription.spec.safeParse(each.spec).success)).toEqual([true, false]);
+    expect(subscriptionManifest(refs, { stored, isNew: true, eventType: null, fields })).toBeNull();
+    const ofDeletedType = { ...stored, eventType: null };
+    expect(subscriptionManifest(refs, { stored: ofDeletedType, isNew: false, eventType: 'order.other', fields })).toBeNull();
+  });
+
+  test('of another subscription has the event type that is chosen, and the label filters of the one that was opened', () => {
+    const record = {
+      id: 'sub_1',
+      endpointId: 'ep_1',
+      eventTypeName: 'order.paid',
+      labelFilters: { region: 'eu' },
+      labelFilterMode: 'any',
+      filterExpression: 'true',
+      isEnabled: false,
+    };
+    const stored = storedIn('expression', JSON.stringify({ data: record }));
+    const edited = { stored, isNew: true, eventType: 'order.sent', fields: [['filterExpression', '"false"']] satisfies [string, string][] };
+    const manifest = subscriptionManifest({ own: null, endpoint: 'shop', transform: null }, edited);
+    expect(manifest === null ? null : parse(yamlOf(manifest)).spec).toEqual({
+      endpointRef: { name: 'shop' },
+      eventTypeRef: { name: 'order.sent' },
+      labelFilters: [{ key: 'region', values: ['eu'] }],
+      labelFilterMode: 'any',
+      filterExpression: 'false',
+    });
   });
 
   test.each([
@@ -162,9 +227,56 @@ describe('a draft of the Lab', () => {
     ['filter', '{"logic":"OR"}', 'There are no conditions.'],
     ['filter', '{"conditions":[],"name":"a"}', 'A filter has logic and conditions, and no name.'],
     ['schema', 'true', 'The text must be a JSON object.'],
+    ['event-type', '[]', 'The text must be a JSON object.'],
+    ['event-type', '', 'There is no schema'],
+    ['expression', '\n', 'There is no expression'],
     ['transform', ' ', 'There is no code.'],
   ] as const)('of a %s that is %j says: %s', (kind, text, problem) => {
     expect(definitionOf(kind, { text, type: 'jsonata' })).toEqual({ problem: expect.stringContaining(problem) });
+  });
+});
+
+describe('an expression of the Lab', () => {
+  const seen = {
+    type: 'order.paid',
+    data: '{"total":20.50,"items":[{"sku":"a"}],"customer":{"tier":"gold","a-b":12345678901234567890}}',
+    labels: '{"region":"eu"}',
+    metadata: '{}',
+  };
+
+  test.each([
+    ['event.data.total > 100.0', ['event.data.total=20.50']],
+    ['event.data.total > 1.0 && event.data.total < 5.0', ['event.data.total=20.50']],
+    ['event.data.customer["a-b"] == 1', ['event.data.customer["a-b"]=12345678901234567890']],
+    ['event.data.customer.tier.startsWith("s")', ['event.data.customer.tier="gold"']],
+    ['event.data.items.exists(i, i.sku == "b")', ['event.data.items=[{"sku":"a"}]']],
+    ['event.data.items[0].sku == "b"', ['event.data.items=[{"sku":"a"}]']],
+    ['labels.region == "us" && event.type == "x"', ['labels.region="eu"', 'event.type="order.paid"']],
+    ['has(metadata.by) && event.data.gone == 1', ['metadata.by=not there', 'event.data.gone=not there']],
+    ['event.data.total > 1.0 || "event.data.customer" == labels.region', ['event.data.total=20.50', 'labels.region="eu"']],
+  ])('%s asks for %j', (expression, expected) => {
+    expect(valuesIn(expression, seen).map(({ path, value }) => `${path}=${value}`)).toEqual(expected);
+  });
+
+  test.each([
+    [
+      { matches: true, error: null, labels: [] },
+      { result: 'passes', why: [] },
+    ],
+    [
+      { matches: false, error: null, labels: [] },
+      { result: 'fails', why: ['The expression is false.', 'event.data.total is 20.50'] },
+    ],
+    [
+      { matches: false, error: 'no such key', labels: [] },
+      { result: 'fails', why: ['The expression fails: no such key', 'event.data.total is 20.50'] },
+    ],
+    [
+      { matches: false, error: null, labels: [{ label: 'region', expected: ['us', 'ca'], actual: 'eu' }] },
+      { result: 'fails', why: ['label region is eu, expected us or ca'] },
+    ],
+  ])('that the API answers with %j is told as %j', (answer, outcome) => {
+    expect(subscribed('event.data.total > 100.0', seen, JSON.stringify({ success: true, ...answer }))).toEqual(outcome);
   });
 });
 

@@ -1,22 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lintSuite } from '../../../test/support/lint-suite.ts';
 import type { PosthornKind } from '../../resources/kinds.ts';
 import type { Condition } from '../../resources/metadata.ts';
 import type { ApplyObject } from '../../store/store.ts';
-import { readConfig } from '../config.ts';
-import { type LintFinding, type LintOptions, lint } from './lint.ts';
+import type { LintFinding } from './finding.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
-let directory = '';
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'posthorn-lint-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+const manifestFiles = lintSuite();
+const { linted } = manifestFiles;
 
 type Manifest = { kind: PosthornKind; metadata: { name: string; namespace?: string }; spec: object };
 
@@ -31,21 +26,6 @@ const source = of('Source', 'orders', {});
 const shop = of('Destination', 'shop', { http: { url: 'https://shop.example.com/' } });
 const route = (spec: object = {}, name = 'all') =>
   of('Route', name, { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }], ...spec });
-
-async function linted(
-  files: Record<string, string>,
-  options: Partial<LintOptions> = {},
-  environment: Record<string, string> = {},
-): Promise<{ code: number; lines: string[]; findings: LintFinding[] }> {
-  for (const [file, content] of Object.entries(files)) {
-    mkdirSync(join(directory, file, '..'), { recursive: true });
-    writeFileSync(join(directory, file), content);
-  }
-  const lines: string[] = [];
-  const all = { paths: [directory], namespace: 'default', output: 'json', isPartial: false, ...options } as const;
-  const code = await lint(readConfig('lint', environment), all, (line) => void lines.push(line));
-  return { code, lines, findings: all.output === 'json' ? JSON.parse(lines.join('\n')).findings : [] };
-}
 
 const reasons = (findings: readonly LintFinding[]): string[] =>
   findings.map(({ severity, kind, name, reason }) => `${severity} ${kind} ${name} ${reason}`).sort();
@@ -88,17 +68,20 @@ describe('What cannot be read is an error', () => {
     ['an object without a kind', 'metadata: {name: r}'],
   ])('%s', async (_what, content) => {
     const { code, findings } = await linted({ 'a.yaml': content });
-    expect([code, findings]).toMatchObject([1, [{ severity: 'error', reason: 'Unreadable', file: join(directory, 'a.yaml') }]]);
+    expect([code, findings]).toMatchObject([
+      1,
+      [{ severity: 'error', reason: 'Unreadable', file: join(manifestFiles.directory, 'a.yaml') }],
+    ]);
   });
 
   test('a path that is not there', async () => {
-    await expect(linted({}, { paths: [join(directory, 'gone')] })).rejects.toMatchObject({ code: 'INVALID_CONFIG' });
+    await expect(linted({}, { paths: [join(manifestFiles.directory, 'gone')] })).rejects.toMatchObject({ code: 'INVALID_CONFIG' });
   });
 });
 
 test('Objects of other API groups are left out', async () => {
   const { code, lines } = await linted(
-    { 'a.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}' },
+    { 'a.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}\n' },
     { output: 'text' },
   );
   expect([code, lines]).toEqual([0, ['0 objects: 0 errors, 0 warnings']]);
@@ -106,7 +89,7 @@ test('Objects of other API groups are left out', async () => {
 
 test('An object that stands in two files is an error at the second one', async () => {
   const { code, findings } = await linted({ 'a.yaml': text([source]), 'b/b.yaml': text([source]) });
-  expect([code, findings]).toMatchObject([1, [{ reason: 'Duplicate', file: join(directory, 'b/b.yaml') }]]);
+  expect([code, findings]).toMatchObject([1, [{ reason: 'Duplicate', file: join(manifestFiles.directory, 'b/b.yaml') }]]);
 });
 
 test('Objects refer to each other across files, and an object without a namespace is in the one of the flag', async () => {
@@ -173,10 +156,10 @@ test('Settings of the installation are read from the environment', async () => {
   expect((await linted(inside, {}, { POSTHORN_EGRESS_ALLOWED_CIDRS: '10.0.0.0/8' })).code).toBe(0);
 });
 
-test('A line of text names file, object, reason and field', async () => {
+test('A line of text names file, place, object, reason and field', async () => {
   const { lines } = await linted({ 'a.yaml': text([of('Destination', 'shop', { http: { url: 'nonsense' } })]) }, { output: 'text' });
   expect(lines).toEqual([
-    expect.stringMatching(/a\.yaml: error: Destination acme\/shop: Invalid: spec\.http\.url: must be an absolute http or https URL/),
+    expect.stringMatching(/a\.yaml:8:5: error: Destination acme\/shop: Invalid: spec\.http\.url: must be an absolute http or https URL/),
     '1 object: 1 error, 0 warnings',
   ]);
 });

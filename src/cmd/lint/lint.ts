@@ -3,6 +3,7 @@ import { partiallyInForce } from '../../controllers/conditions.ts';
 import { RefusedAddresses } from '../../core/egress-policy.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { admit } from '../../resources/admission.ts';
+import type { Cause } from '../../resources/causes.ts';
 import {
   type ConfigurationKind,
   type Kind,
@@ -18,8 +19,11 @@ import { ManifestApplier } from '../../runtime/manifests/apply.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import type { ApplyObject, Key } from '../../store/store.ts';
 import type { Config } from '../config.ts';
+import { fieldOf } from './field-of.ts';
+import type { LintFinding } from './finding.ts';
 import { judgedOffline } from './judged-offline.ts';
 import { type FoundObject, readFiles } from './read-files.ts';
+import { withoutEffect } from './without-effect.ts';
 
 export interface LintOptions {
   /** Files and directories; `-`: the standard input. */
@@ -29,21 +33,6 @@ export interface LintOptions {
   output: 'text' | 'json';
   /** The files are a part of what the cluster has: an object that they refer to and do not hold is no error. */
   isPartial: boolean;
-}
-
-/** Something that is wrong with a manifest, or that cannot be judged without the cluster. */
-export interface LintFinding {
-  severity: 'error' | 'warning';
-  file: string;
-  /** Absent: the document could not be read. */
-  kind?: string;
-  namespace?: string;
-  name?: string;
-  /** Path of the field, such as `spec.http.url`; absent: the object as a whole. */
-  field?: string;
-  /** CamelCase: of the condition in a cluster; `Invalid` where the API server would refuse the object; `Unreadable`, `Duplicate`. */
-  reason: string;
-  message: string;
 }
 
 /** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
@@ -58,16 +47,16 @@ const ofAnother = /(NotReady|NotProgrammed)$/;
  * there is no error, 1 when there is one. Throws INVALID_CONFIG for a path that cannot be read.
  */
 export async function lint(config: Config, options: LintOptions, write: (line: string) => void): Promise<number> {
-  const { objects, errors } = await readFiles(options.paths, options.namespace);
+  const { files, objects, findings: ofFiles } = await readFiles(options.paths, options.namespace);
   const { unique, duplicates } = withoutDuplicates(objects);
-  const admissions = unique.map((found) => ({ found, refusals: refusalsOf(found) }));
-  const admitted = admissions.flatMap(({ found, refusals }) => (refusals.length === 0 ? [found] : []));
-  const findings: LintFinding[] = [
-    ...errors.map(({ file, message }): LintFinding => ({ severity: 'error', file, reason: 'Unreadable', message })),
+  const admissions = unique.map(admission);
+  const admitted = admissions.flatMap(({ found, isAdmitted }) => (isAdmitted ? [found] : []));
+  const findings = inOrder(files, [
+    ...ofFiles,
     ...duplicates,
-    ...admissions.flatMap(({ refusals }) => refusals),
+    ...admissions.flatMap((each) => each.findings),
     ...(await judged(admitted, config, options)),
-  ];
+  ]);
   const count = (severity: LintFinding['severity']): number => findings.filter((finding) => finding.severity === severity).length;
   const totals = { objects: objects.length, errors: count('error'), warnings: count('warning') };
   if (options.output === 'json') write(JSON.stringify({ ...totals, findings }, null, 2));
@@ -80,9 +69,17 @@ export async function lint(config: Config, options: LintOptions, write: (line: s
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-function lineOf({ severity, file, kind, namespace, name, field, reason, message }: LintFinding): string {
+/** By file as they were given, and by place. */
+function inOrder(files: readonly string[], findings: readonly LintFinding[]): LintFinding[] {
+  const numbers = new Map(files.map((file, index) => [file, index]));
+  const numberOf = ({ file }: LintFinding): number => numbers.get(file) ?? 0;
+  return findings.toSorted((a, b) => numberOf(a) - numberOf(b) || a.line - b.line || a.column - b.column);
+}
+
+function lineOf({ severity, file, line, column, kind, namespace, name, field, reason, message }: LintFinding): string {
   const object = kind === undefined ? '' : ` ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}:`;
-  return `${file}: ${severity}:${object} ${reason}: ${field === undefined ? '' : `${field}: `}${message}`;
+  const path = field === undefined || message.includes(field) ? '' : `${field}: `;
+  return `${file}:${line}:${column}: ${severity}:${object} ${reason}: ${path}${message}`;
 }
 
 function withoutDuplicates(objects: readonly FoundObject[]): { unique: FoundObject[]; duplicates: LintFinding[] } {
@@ -92,21 +89,29 @@ function withoutDuplicates(objects: readonly FoundObject[]): { unique: FoundObje
     const id = idOf(found.object.kind, found.object.metadata);
     const other = first.get(id);
     if (other === undefined) first.set(id, found);
-    else duplicates.push({ severity: 'error', ...where(found), reason: 'Duplicate', message: `the object is in ${other.file}, too` });
+    else {
+      const { line } = other.placeOf('');
+      duplicates.push({ severity: 'error', ...where(found), reason: 'Duplicate', message: `the object is in ${other.file}:${line}, too` });
+    }
   }
   return { unique: [...first.values()], duplicates };
 }
 
-/** What the API server would refuse. */
-function refusalsOf(found: FoundObject): LintFinding[] {
-  const { causes = [] } = admit(found.object.kind, found.object);
-  return causes.map(({ field, message }) => ({
-    severity: 'error',
-    ...where(found),
-    ...(field !== '' && { field }),
-    reason: 'Invalid',
-    message,
-  }));
+interface JudgedAlone {
+  found: FoundObject;
+  isAdmitted: boolean;
+  findings: LintFinding[];
+}
+
+/** Findings of what the API server would refuse. An object that it accepts has findings of fields without effect instead. */
+function admission(found: FoundObject): JudgedAlone {
+  const { object, causes } = admit(found.object.kind, found.object);
+  const told = (severity: LintFinding['severity'], reason: string, { field, message }: Cause): LintFinding => {
+    return { severity, ...where(found, field), reason, message };
+  };
+  if (causes !== undefined) return { found, isAdmitted: false, findings: causes.map((cause) => told('error', 'Invalid', cause)) };
+  const idle = withoutEffect(found.object.kind, 'spec' in object ? object.spec : undefined, found.written);
+  return { found, isAdmitted: true, findings: idle.map((cause) => told('warning', 'NoEffect', cause)) };
 }
 
 /** What the controllers would say of the objects that the API server takes. */
@@ -134,7 +139,7 @@ async function judged(found: readonly FoundObject[], config: Config, { isPartial
     const id = idOf(each.object.kind, each.object.metadata);
     const failure = failureOf.get(id);
     if (failure !== undefined) return [{ severity: 'error', ...where(each), reason: 'Invalid', message: failure }];
-    return (findingsOf.get(id) ?? []).map((finding) => ({ ...finding, ...where(each) }));
+    return (findingsOf.get(id) ?? []).map(({ severity, field, ...told }) => ({ severity, ...where(each, field), ...told }));
   });
 }
 
@@ -154,23 +159,32 @@ function assumedOrganizations(objects: readonly ApplyObject[]): ApplyObject[] {
     }));
 }
 
-type ConditionFinding = Pick<LintFinding, 'severity' | 'reason' | 'message'>;
+type ConditionFinding = Pick<LintFinding, 'severity' | 'reason' | 'message'> & { field?: string };
 
-function conditionFindings({ kind, status }: PosthornObject<ConfigurationKind>, isPartial: boolean): ConditionFinding[] {
+function conditionFindings(object: PosthornObject<ConfigurationKind>, isPartial: boolean): ConditionFinding[] {
+  const { kind, status } = object;
   const conditions: readonly Condition[] = status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined) return [{ severity: 'error', reason: 'NotJudged', message: `the ${kind} was not judged` }];
+  const told = (severity: LintFinding['severity'], reason: string, message: string): ConditionFinding => {
+    const field = fieldOf(object, reason, message);
+    return { severity, ...(field !== undefined && { field }), reason, message };
+  };
   const findings: ConditionFinding[] = [];
   if (ready.status !== 'True') {
     const isUnknown = unknownOffline.has(ready.reason) || ofAnother.test(ready.reason) || (isPartial && missingObject.test(ready.reason));
-    findings.push({ severity: isUnknown ? 'warning' : 'error', reason: ready.reason, message: ready.message });
-  } else if (ready.reason === partiallyInForce) findings.push({ severity: 'warning', reason: ready.reason, message: ready.message });
+    findings.push(told(isUnknown ? 'warning' : 'error', ready.reason, ready.message));
+  } else if (ready.reason === partiallyInForce) findings.push(told('warning', ready.reason, ready.message));
   const advice = conditions.filter(({ type, status: value }) => type === 'CredentialInClear' && value === 'True');
-  return [...findings, ...advice.map(({ type, message }): ConditionFinding => ({ severity: 'warning', reason: type, message }))];
+  return [...findings, ...advice.map(({ type, message }) => told('warning', type, message))];
 }
 
-function where({ file, object: { kind, metadata } }: FoundObject): Pick<LintFinding, 'file' | 'kind' | 'namespace' | 'name'> {
-  return { file, kind, ...(metadata.namespace !== undefined && { namespace: metadata.namespace }), name: metadata.name };
+type Where = Pick<LintFinding, 'file' | 'line' | 'column' | 'kind' | 'namespace' | 'name' | 'field'>;
+
+/** `field`: absent or empty for the object as a whole. */
+function where({ file, object: { kind, metadata }, placeOf }: FoundObject, field = ''): Where {
+  const namespace = metadata.namespace !== undefined && { namespace: metadata.namespace };
+  return { file, ...placeOf(field), kind, ...namespace, name: metadata.name, ...(field !== '' && { field }) };
 }
 
 function idOf(kind: Kind, { namespace, name }: Key): string {

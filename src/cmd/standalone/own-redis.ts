@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
@@ -14,11 +14,25 @@ const stopDeadlineMs = 15_000;
 /** Connections of a running standalone begin with this name. */
 export const standaloneConnectionName = 'standalone';
 
-/** A redis-server of standalone's own: append-only file in the data directory, reached by a unix socket. */
+/** redis-server logs this line when it starts although its append-only file ends in the middle of a write. */
+const cutLine = 'loaded anyway because aof-load-truncated is enabled';
+/** redis-server adds this line when it has removed all commands of the script that was cut off. */
+const wholeScriptLine = 'Revert incomplete MULTI/EXEC';
+
+/**
+ * A redis-server of standalone's own: append-only file in the data directory, reached by a unix socket.
+ *
+ * A redis-server that was killed in the middle of a write leaves a part of a command at the end of the file. The next start removes that part only, and
+ * keeps the commands before it of the same script. What was written behind them would be applied together with them at the start after that. A start
+ * right after the first one removes them, so that redis-server starts twice then. Nobody can write before: it starts with another socket, which gets its
+ * name once the file is whole.
+ */
 export class OwnRedis implements Component {
   readonly name = 'redis';
   /** What `commandConnection` takes. */
   readonly url: string;
+  /** The same until the append-only file is loaded and whole. */
+  readonly #startUrl: string;
   readonly #directory: string;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -29,6 +43,7 @@ export class OwnRedis implements Component {
     this.#logger = options.logger;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     this.url = socketPath(this.#directory, 'redis.sock');
+    this.#startUrl = socketPath(this.#directory, 'start.sock');
   }
 
   /**
@@ -36,7 +51,11 @@ export class OwnRedis implements Component {
    * directory.
    */
   async takeOver(): Promise<void> {
-    const probe = commandConnection(this.url, { name: 'posthorn-probe' });
+    for (const url of [this.url, this.#startUrl]) await this.#takeOver(url);
+  }
+
+  async #takeOver(url: string): Promise<void> {
+    const probe = commandConnection(url, { name: 'posthorn-probe' });
     probe.on('error', () => {});
     try {
       await probe.connect();
@@ -58,8 +77,12 @@ export class OwnRedis implements Component {
 
   /** Waits until it answers; false when the signal aborts before. */
   async waitUntilUp(signal: AbortSignal): Promise<boolean> {
+    return await this.#waitUntilUp(this.url, 'probe', signal);
+  }
+
+  async #waitUntilUp(url: string, name: string, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      const probe = commandConnection(this.url, { name: 'posthorn-probe' });
+      const probe = commandConnection(url, { name: `posthorn-${name}` });
       probe.on('error', () => {});
       try {
         await probe.connect();
@@ -75,19 +98,53 @@ export class OwnRedis implements Component {
 
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
+    if (await this.#start(signal, { isFirst: true })) return;
+    this.#logger.warn(
+      {},
+      'redis-server was killed in the middle of a write; starting it again, so that it removes the script that was cut off',
+    );
+    if (!signal.aborted) await this.#start(signal, { isFirst: false });
+  }
+
+  /** Runs it until it ends. False: it was stopped before anybody could use it, for its append-only file has a part of a script. */
+  async #start(signal: AbortSignal, { isFirst }: { isFirst: boolean }): Promise<boolean> {
+    const logged = this.#log().length;
     const child = spawn('redis-server', this.#arguments(), { stdio: 'ignore', detached: true });
     const ended = Promise.withResolvers<string>();
     child.once('error', (error: NodeJS.ErrnoException) => ended.resolve(error.code === 'ENOENT' ? notInstalled : error.message));
     child.once('exit', (code, killedBy) => ended.resolve(`redis-server stopped with ${killedBy ?? code}${this.#lastWords()}`));
+    const hasEnded = new AbortController();
+    void ended.promise.then(() => hasEnded.abort());
     const stop = (): void => void this.#stop(child);
     signal.addEventListener('abort', stop, { once: true });
-    const reason = await ended.promise;
-    signal.removeEventListener('abort', stop);
-    if (!signal.aborted) throw new PosthornError('UNAVAILABLE', reason);
+    try {
+      if (await this.#waitUntilUp(this.#startUrl, `${standaloneConnectionName}-start`, hasEnded.signal)) {
+        if (isFirst && hasPartOfScript(this.#log().subarray(logged).toString())) {
+          await this.#stop(child);
+          return false;
+        }
+        this.#serve(child);
+      }
+      const reason = await ended.promise;
+      if (!signal.aborted) throw new PosthornError('UNAVAILABLE', reason);
+      return true;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      rmSync(this.url, { force: true });
+    }
+  }
+
+  #serve(child: ChildProcess): void {
+    try {
+      renameSync(this.#startUrl, this.url);
+    } catch (error) {
+      this.#logger.error({ err: error }, 'the socket of redis-server is gone; stopping it');
+      void this.#stop(child);
+    }
   }
 
   async #stop(child: ChildProcess): Promise<void> {
-    if (child.pid === undefined || child.exitCode !== null) return;
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
     const cancel = this.#clock.after(stopDeadlineMs, () => child.kill('SIGKILL'));
@@ -102,13 +159,13 @@ export class OwnRedis implements Component {
       '--port',
       '0',
       '--unixsocket',
-      this.url,
+      this.#startUrl,
       '--unixsocketperm',
       '700',
       '--dir',
       this.#directory,
       '--logfile',
-      join(this.#directory, 'redis.log'),
+      this.#logFile,
       '--appendonly',
       'yes',
       '--appendfsync',
@@ -127,14 +184,27 @@ export class OwnRedis implements Component {
     ];
   }
 
-  #lastWords(): string {
+  get #logFile(): string {
+    return join(this.#directory, 'redis.log');
+  }
+
+  /** Empty: there is none yet. */
+  #log(): Buffer {
     try {
-      const lines = readFileSync(join(this.#directory, 'redis.log'), 'utf8').trimEnd().split('\n');
-      return `: ${lines.at(-1) ?? ''}`;
+      return readFileSync(this.#logFile);
     } catch {
-      return '';
+      return Buffer.alloc(0);
     }
   }
+
+  #lastWords(): string {
+    const last = this.#log().toString().trimEnd().split('\n').at(-1);
+    return last ? `: ${last}` : '';
+  }
+}
+
+function hasPartOfScript(log: string): boolean {
+  return log.includes(cutLine) && !log.includes(wholeScriptLine);
 }
 
 const notInstalled = 'redis-server is not installed: install it with the package manager of your system, or set POSTHORN_REDIS_URL';

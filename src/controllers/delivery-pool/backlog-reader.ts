@@ -2,15 +2,15 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { DueArchives } from '../../data/history/due-archives.ts';
-import type { DeliveryQueue } from '../../data/queue/delivery-queue.ts';
 import { figuresOfAll } from '../../data/queue/queue-figures.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { Backlog } from './backlog-scaler.ts';
 
 /** Several reasons to look at a pool share one look. */
 const freshMs = 5000;
 
 export interface BacklogReaderOptions {
-  queuesOf: (pool: string) => readonly Pick<DeliveryQueue, 'figures'>[];
+  queuesOf: (pool: string) => readonly Pick<RedisDeliveryQueue, 'figures'>[];
   cronRunsOf: (pool: string) => Pick<CronRuns, 'organizationsWaiting'>;
   archivesOf: (pool: string) => Pick<DueArchives, 'organizationsWaiting'>;
   clock: Clock;

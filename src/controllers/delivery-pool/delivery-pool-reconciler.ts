@@ -9,7 +9,8 @@ import { isPosthornError, type PosthornError } from '../../core/errors.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
 import type { ResourceCache } from '../../store/cache.ts';
-import type { ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { ClusterObject } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
 import type { Finding } from '../conditions.ts';
 import { isLive, isOwned } from '../references.ts';
@@ -27,7 +28,7 @@ export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: num
 
 export interface DeliveryPoolOptions {
   store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
-  objects: ClusterObjects;
+  objects: KubernetesObjects;
   defaults: PoolDefaults;
   /** Judges the environment and the files that the pods will have, as a worker does at its start. */
   judge(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
@@ -94,7 +95,7 @@ export class DeliveryPoolReconciler {
     signal.throwIfAborted();
     const backlog = await this.#options.backlog(pool.metadata.name);
     const { state, refusal, autoscaling } = await this.#putInForce(pool, backlog);
-    this.#options.poolMetrics.show(pool.metadata.name, state, backlog, autoscaling);
+    this.#options.poolMetrics.show(pool.metadata.name, { state, isAccepted: refusal === null, backlog, autoscaling });
     await this.#status.write(this.#cache, pool, poolJudgement(state, refusal, autoscaling), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
@@ -107,7 +108,7 @@ export class DeliveryPoolReconciler {
       poolMetrics.forget(name);
       return false;
     }
-    poolMetrics.show(name, null, await backlog(name), null);
+    poolMetrics.show(name, { state: null, isAccepted: null, backlog: await backlog(name), autoscaling: null });
     return true;
   }
 

@@ -1,7 +1,7 @@
 import { poolSelector } from '../../compile/delivery-pool/pool-names.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
-import type { ClusterObjects } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { Judgement } from '../conditions.ts';
 import { isOwned } from '../references.ts';
 import type { PoolObjectsClient } from './pool-objects-client.ts';
@@ -22,11 +22,11 @@ export interface DrainStep {
 
 /** The end of a pool: its pods finish what they have begun before it is let go. */
 export class PoolDrain {
-  readonly #objects: ClusterObjects;
+  readonly #objects: KubernetesObjects;
   readonly #client: PoolObjectsClient;
   readonly #clock: Clock;
 
-  constructor({ objects, client, clock }: { objects: ClusterObjects; client: PoolObjectsClient; clock: Clock }) {
+  constructor({ objects, client, clock }: { objects: KubernetesObjects; client: PoolObjectsClient; clock: Clock }) {
     this.#objects = objects;
     this.#client = client;
     this.#clock = clock;

@@ -5,7 +5,7 @@ import { environmentSources, poolEnvironment } from '../../compile/delivery-pool
 import type { PoolDefaults } from '../../compile/delivery-pool/pool-setting.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
-import type { ClusterObjects } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 
 /** The kinds of objects that hold the configuration of workers. */
 export const configurationKinds = {
@@ -30,7 +30,7 @@ export interface PoolEnvironment {
 export async function readPoolEnvironment(
   pool: PosthornObject<'DeliveryPool'>,
   defaults: PoolDefaults,
-  objects: Pick<ClusterObjects, 'get'>,
+  objects: Pick<KubernetesObjects, 'get'>,
 ): Promise<PoolEnvironment | Refusal> {
   const reader = new ContentReader(objects, pool.metadata.namespace ?? '');
   const variables: Record<string, string> = {};
@@ -67,11 +67,11 @@ export async function readPoolEnvironment(
 
 /** Reads each object once. */
 class ContentReader {
-  readonly #objects: Pick<ClusterObjects, 'get'>;
+  readonly #objects: Pick<KubernetesObjects, 'get'>;
   readonly #namespace: string;
   readonly #read = new Map<string, Record<string, string> | null>();
 
-  constructor(objects: Pick<ClusterObjects, 'get'>, namespace: string) {
+  constructor(objects: Pick<KubernetesObjects, 'get'>, namespace: string) {
     this.#objects = objects;
     this.#namespace = namespace;
   }

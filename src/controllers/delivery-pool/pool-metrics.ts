@@ -3,10 +3,23 @@ import type { Finding } from '../conditions.ts';
 import type { Backlog } from './backlog-scaler.ts';
 import type { DeploymentState } from './pool-verdict.ts';
 
+/** What is shown of a pool. */
+export interface ShownPool {
+  /** Null: there is no Deployment. */
+  state: DeploymentState | null;
+  /** Null: there is no DeliveryPool, or it is being deleted. */
+  isAccepted: boolean | null;
+  /** Null: it is not known now. */
+  backlog: Backlog | null;
+  /** Null: no autoscaler decides the number of pods. */
+  autoscaling: Finding | null;
+}
+
 /** What the leader knows of DeliveryPools: also of those that have no worker who could tell. */
 export class PoolMetrics {
   readonly #workers: Gauge<'pool' | 'state'>;
   readonly #available: Gauge<'pool'>;
+  readonly #accepted: Gauge<'pool'>;
   readonly #backlog: Gauge<'pool'>;
   readonly #autoscaling: Gauge<'pool'>;
 
@@ -24,6 +37,12 @@ export class PoolMetrics {
       labelNames: ['pool'],
       registers,
     });
+    this.#accepted = new Gauge({
+      name: 'posthorn_pool_accepted',
+      help: 'The condition Accepted of each DeliveryPool: 0 while not all that it asks for is applied, otherwise 1. The leader reports it.',
+      labelNames: ['pool'],
+      registers,
+    });
     this.#backlog = new Gauge({
       name: 'posthorn_pool_backlog_messages',
       help: 'Messages that more workers of the DeliveryPool could deliver sooner, plus organizations whose cron jobs or archives wait for a worker.',
@@ -38,11 +57,12 @@ export class PoolMetrics {
     });
   }
 
-  /** `state` null: there is no Deployment; `backlog` null: it is not known now; `autoscaling` null: no autoscaler decides the number of pods. */
-  show(pool: string, state: DeploymentState | null, backlog: Backlog | null, autoscaling: Finding | null): void {
+  show(pool: string, { state, isAccepted, backlog, autoscaling }: ShownPool): void {
     this.#workers.set({ pool, state: 'wanted' }, state?.wanted ?? 0);
     this.#workers.set({ pool, state: 'ready' }, state?.readyReplicas ?? 0);
     this.#available.set({ pool }, state?.available.status === 'True' ? 1 : 0);
+    if (isAccepted === null) this.#accepted.remove({ pool });
+    else this.#accepted.set({ pool }, isAccepted ? 1 : 0);
     if (backlog === null) this.#backlog.remove({ pool });
     else this.#backlog.set({ pool }, backlog.messages);
     if (autoscaling === null) this.#autoscaling.remove({ pool });
@@ -52,6 +72,7 @@ export class PoolMetrics {
   forget(pool: string): void {
     for (const state of ['wanted', 'ready']) this.#workers.remove({ pool, state });
     this.#available.remove({ pool });
+    this.#accepted.remove({ pool });
     this.#backlog.remove({ pool });
     this.#autoscaling.remove({ pool });
   }

@@ -2,7 +2,8 @@ import { clusterKinds, type OwnedKind, type OwnedObject } from '../../compile/de
 import { poolObjectName } from '../../compile/delivery-pool/pool-names.ts';
 import { optionalKinds } from '../../compile/delivery-pool/pool-objects.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
-import type { ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { ClusterObject } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import { isOwned } from '../references.ts';
 
 const manager = 'posthorn-controller';
@@ -17,9 +18,9 @@ export type Found = Map<OwnedKind, ClusterObject>;
 
 /** The objects of pools: reads, applies and deletes them, and never touches one that is not the pool's. */
 export class PoolObjectsClient {
-  readonly #objects: ClusterObjects;
+  readonly #objects: KubernetesObjects;
 
-  constructor(objects: ClusterObjects) {
+  constructor(objects: KubernetesObjects) {
     this.#objects = objects;
   }
 

@@ -1,7 +1,10 @@
 import { isPosthornError } from '../../core/errors.ts';
 import { RightsPending } from '../../core/rights-pending.ts';
+import { apiVersion } from '../../resources/definition.ts';
+import { configurationKinds, definitionOf } from '../../resources/kinds.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
-import type { ClusterKind, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { ClusterKind } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
 
 /** Kinds by which a namespace is in use; the chart grants the right to list them where organizations live. */
@@ -30,8 +33,8 @@ const inEveryNamespace: ReadonlySet<string> = new Set([
 
 export interface NamespaceContentsOptions {
   /** Null: resources do not live in Kubernetes. */
-  objects: Pick<ClusterObjects, 'list'> | null;
-  store: Pick<ResourceStore, 'list'>;
+  objects: Pick<KubernetesObjects, 'list' | 'deleteAll'> | null;
+  store: Pick<ResourceStore, 'list' | 'delete'>;
 }
 
 /**
@@ -49,6 +52,26 @@ export async function foreignContents({ objects, store }: NamespaceContentsOptio
   if (secrets === null) found.push('secrets, which the controller may not list');
   else found.push(...secrets.map((name) => `Secret ${name}`));
   return found;
+}
+
+/** Deletes the resources of an organization from its namespace; the Secrets that the API has made for them are theirs, and go with them. */
+export async function deleteResources({ objects, store }: NamespaceContentsOptions, namespace: string): Promise<void> {
+  for (const kind of configurationKinds.filter((each) => each !== 'Organization')) {
+    if (objects !== null) {
+      await objects.deleteAll({ apiVersion, kind, plural: definitionOf(kind).plural }, namespace);
+      continue;
+    }
+    for (let continueToken: string | undefined; ; ) {
+      const page = await store.list(kind, { namespace, ...(continueToken !== undefined && { continueToken }) });
+      for (const { metadata } of page.items) await store.delete(kind, { namespace, name: metadata.name }).catch(unlessGone);
+      continueToken = page.continueToken;
+      if (continueToken === undefined) break;
+    }
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
 }
 
 /** Names of the foreign Secrets on the first page that has some. */

@@ -90,6 +90,13 @@ export class OrganizationNamespaces {
     return namespace !== null && isLive(namespace) && !this.#isProtected(spec.namespace, namespace) && wasMadeFor(metadata, namespace);
   }
 
+  /** Whether the namespace is there to stay and is this organization's. */
+  async isOf({ metadata, spec }: PosthornObject<'Organization'>): Promise<boolean> {
+    const namespace = await this.#read(spec.namespace);
+    if (namespace === null || !isLive(namespace) || this.#isProtected(spec.namespace, namespace)) return false;
+    return namespace.metadata.labels?.[organizationLabel] === metadata.name;
+  }
+
   /**
    * Deletes the namespace (`isToGo`), or takes the label off it; a protected one is left alone. `keepsMark`: another organization with the id may have it
    * as if it were made for that.

@@ -5,7 +5,8 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { configurationKinds, kinds, type PosthornObject } from '../../resources/kinds.ts';
-import type { ClusterKind, ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { ClusterKind, ClusterObject } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import { isOwned } from '../references.ts';
 import { organizationLabel } from './organization-namespace.ts';
 
@@ -24,7 +25,7 @@ const counted = configurationKinds
 type Organization = PosthornObject<'Organization'>;
 
 export interface OrganizationQuotasOptions {
-  objects: Pick<ClusterObjects, 'get' | 'apply' | 'delete'>;
+  objects: Pick<KubernetesObjects, 'get' | 'apply' | 'delete'>;
   clock: Clock;
   /** In how many milliseconds the controller manager of the cluster counts every kind; before that a quota refuses what is not counted. */
   countedAfterMs: number;

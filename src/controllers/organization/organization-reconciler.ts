@@ -9,7 +9,7 @@ import type { OrganizationRecord } from '../../core/records.ts';
 import type { MessagePurger } from '../../data/shard/messages.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
-import type { ClusterObjects } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
 import { type Finding, judgementOf, type Verdict } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
@@ -20,7 +20,7 @@ import { notProgrammed } from '../in-force.ts';
 import { sayingOutage } from '../redis-outage.ts';
 import { hasSettledId, idOf, isEnding, isLive, isOldestOfItsId, organizationOf, purgeFinalizer } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
-import { foreignContents } from './namespace-contents.ts';
+import { deleteResources, foreignContents } from './namespace-contents.ts';
 import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces, protectedNamespace } from './organization-namespace.ts';
 import { type Pools, poolReference } from './organization-pool.ts';
@@ -32,7 +32,7 @@ export interface OrganizationReconcilerOptions {
   caches: ControllerCaches;
   store: ResourceStore;
   /** What is in namespaces; null: resources do not live in Kubernetes. */
-  objects: Pick<ClusterObjects, 'list'> | null;
+  objects: Pick<KubernetesObjects, 'list' | 'deleteAll'> | null;
   /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
   quotas: Pick<OrganizationQuotas, 'ensure'> | null;
   /** Null: resources do not live in Kubernetes, where alone rights are needed. */
@@ -221,6 +221,7 @@ export class OrganizationReconciler {
     try {
       const isRetained = object.spec.deletionPolicy !== 'Delete';
       const isToGo = !isRetained && !hasSuccessor && (await this.#isNamespaceToGo(object));
+      if (!isRetained && !hasSuccessor && !isToGo && (await this.#namespaces.isOf(object))) await deleteResources(this.#options, namespace);
       await this.#options.rights?.remove(object);
       if (!hasSuccessor) await this.#namespaces.release(object, { isToGo, keepsMark: isRetained });
       const id = idOf('Organization', object);
@@ -279,7 +280,7 @@ export class OrganizationReconciler {
       object,
       type: 'Warning',
       reason: 'NamespaceKept',
-      message: `the namespace ${namespace} is kept, with the resources in it: it also has ${named}`,
+      message: `the namespace ${namespace} is kept without the resources of the organization: it also has ${named}`,
     });
     return false;
   }

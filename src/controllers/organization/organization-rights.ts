@@ -6,7 +6,8 @@ import { isPosthornError } from '../../core/errors.ts';
 import { RightsPending } from '../../core/rights-pending.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
-import type { ClusterKind, ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { ClusterKind, ClusterObject } from '../../store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { isOwned } from '../references.ts';
 import { organizationLabel } from './organization-namespace.ts';
@@ -22,7 +23,7 @@ export interface Installation {
 type Organization = PosthornObject<'Organization'>;
 
 export interface OrganizationRightsOptions {
-  objects: Pick<ClusterObjects, 'get' | 'apply' | 'delete'>;
+  objects: Pick<KubernetesObjects, 'get' | 'apply' | 'delete'>;
   store: Pick<ResourceStore, 'list'>;
   installation: Installation;
   clock: Clock;

@@ -2,7 +2,7 @@ import { replayIdentity } from '../../compile/replay.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
+import type { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
@@ -13,7 +13,7 @@ import { expiresAtMs, isNews, newsIn, progressOf } from './replay-progress.ts';
 
 export interface ReplayStatusOptions {
   caches: Pick<ControllerCaches, 'Replay' | 'Organization' | 'owners'>;
-  replayRuns: Pick<ReplayRunReader, 'find'>;
+  replayRuns: Pick<RedisReplayRuns, 'find'>;
   store: Pick<ResourceStore, 'applyStatus' | 'delete'>;
   clock: Clock;
   logger: Logger;

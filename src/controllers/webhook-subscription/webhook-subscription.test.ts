@@ -6,7 +6,6 @@ import { conditionOf, eachWithWebhookControllers, type WebhookControllers } from
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
-import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
 let redis: RedisServer;
@@ -207,10 +206,10 @@ test('one that is deleted is gone, also when nobody led', async () => {
 
 /** Controllers that look at nothing again by themselves, and whose first creation of an endpoint is not answered; before it comes `meanwhile`. */
 function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
-  const webhooks = (epoch: number): WebhookStore => {
+  const webhooks = (epoch: number): RedisWebhookStore => {
     const store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, epoch });
     let isFirst = true;
-    const createEndpoint: WebhookStore['createEndpoint'] = async (endpoint) => {
+    const createEndpoint: RedisWebhookStore['createEndpoint'] = async (endpoint) => {
       if (!isFirst) return RedisWebhookStore.prototype.createEndpoint.call(store, endpoint);
       isFirst = false;
       await meanwhile();

@@ -3,6 +3,8 @@ import type { SignatureFailure } from './signature-failure.ts';
 
 /** A request as a signature covers it. */
 export interface SignedRequest {
+  /** The organization that it was sent to. */
+  organization: string;
   headers: IncomingHttpHeaders;
   /** The exact bytes that came. */
   body: Buffer;
@@ -25,8 +27,8 @@ export interface Verification {
   signed: SignedContent | null;
 }
 
-/** Returns why when none of the source's secrets vouches for the request. Yields between two pieces of a large body. */
-export type Verifier = (request: SignedRequest) => Generator<undefined, Verification | SignatureFailure>;
+/** Returns why when none of the source's secrets vouches for the request. Yields between two pieces of a large body, and a promise of what runs elsewhere. */
+export type Verifier = (request: SignedRequest) => Generator<Promise<void> | undefined, Verification | SignatureFailure>;
 
 export function isVerified(result: Verification | SignatureFailure): result is Verification {
   return 'signed' in result;
@@ -74,7 +76,7 @@ export interface ProviderDescriptor {
    */
   verifier: (secrets: readonly string[], scheme: SignatureScheme | undefined) => Verifier;
   secret: {
-    /** `standard-webhooks`: `whsec_` and the base64 of 24 to 64 bytes. */
+    /** `standard-webhooks`: `whsec_` and the base64 of 24 to 64 bytes, or `whpk_` and the base64 of an Ed25519 public key; several, separated by white space. */
     style: 'text' | 'standard-webhooks';
     /** Whether a secret that Posthorn makes can be entered at the provider; otherwise the provider makes it. */
     isOurs: boolean;

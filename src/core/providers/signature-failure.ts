@@ -20,7 +20,7 @@ export type SignatureFailureReason = (typeof signatureFailureReasons)[number];
  */
 export interface SignatureFailure {
   reason: SignatureFailureReason;
-  /** The header that was expected, or could not be read, in lower case. */
+  /** The header that was expected, or could not be read, in lower case; of `no_secret_matches` where it has signatures of other versions alone. */
   header?: string;
   /** Of a time outside the tolerance: how many seconds it is behind the time of the server; negative: before it, in the future. */
   secondsBehind?: number;
@@ -28,6 +28,11 @@ export interface SignatureFailure {
 
 /** Where the HMAC was compared, in constant time, with what each secret makes. */
 export const noSecretMatches: SignatureFailure = { reason: 'no_secret_matches' };
+
+/** No secret matches because the header has signatures, and none of a version for which the source has a secret or key. */
+export function noSecretOfVersion(header: string): SignatureFailure {
+  return { ...noSecretMatches, header };
+}
 
 export function headerMissing(header: string): SignatureFailure {
   return { reason: 'header_missing', header };

@@ -1,13 +1,16 @@
+import { ed25519PublicKey } from '../ed25519-keys.ts';
 import { withoutPrefix } from '../signing.ts';
-import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
+import { isVerified, type ProviderDescriptor, type SignedRequest, type Verifier } from './descriptor.ts';
+import { signedByAnyPublicKey } from './ed25519.ts';
 import { digestFromBase64, hmacKeys, signedByAny, timeFailure } from './hmac.ts';
-import { headerMalformed, headerMissing } from './signature-failure.ts';
+import { headerMalformed, headerMissing, noSecretMatches, noSecretOfVersion } from './signature-failure.ts';
 
-const signaturePrefix = 'v1,';
+const symmetricPrefix = 'v1,';
+const asymmetricPrefix = 'v1a,';
 
 /**
- * `webhook-id`, `webhook-timestamp` (seconds) and `webhook-signature` (`v1,<base64>`, several separated by spaces), over
- * `<id>.<timestamp>.<body>` with secrets `whsec_<base64>`
+ * `webhook-id`, `webhook-timestamp` (seconds) and `webhook-signature` (`v1,<base64>` and `v1a,<base64>`, several separated by spaces), over
+ * `<id>.<timestamp>.<body>` with secrets `whsec_<base64>`, or with the Ed25519 keys whose public ones are `whpk_<base64>`
  * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
  */
 export function standardWebhooksVerifier(secrets: readonly string[]): Verifier {
@@ -29,21 +32,33 @@ function isNamedAsStandard({ headers }: SignedRequest): boolean {
 }
 
 function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => ReturnType<Verifier> {
-  const keys = hmacKeys(secrets.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
-  return function* ({ headers, body, nowMs }, name) {
+  const publicKeys = secrets.flatMap((secret) => ed25519PublicKey(secret) ?? []);
+  const others = secrets.filter((secret) => ed25519PublicKey(secret) === null);
+  const keys = hmacKeys(others.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
+  return function* ({ organization, headers, body, nowMs }, name) {
     const { [`${name}-id`]: id, [`${name}-timestamp`]: seconds, [`${name}-signature`]: list } = headers;
     if (typeof list !== 'string') return headerMissing(`${name}-signature`);
     if (typeof id !== 'string' || id === '') return headerMissing(`${name}-id`);
     if (typeof seconds !== 'string') return headerMissing(`${name}-timestamp`);
-    const signatures = list
-      .split(' ')
-      .filter((item) => item.startsWith(signaturePrefix))
-      .flatMap((item) => digestFromBase64(item.slice(signaturePrefix.length)) ?? []);
-    if (signatures.length === 0) return headerMalformed(`${name}-signature`);
-    return (
-      timeFailure(`${name}-timestamp`, seconds, nowMs) ?? (yield* signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures))
-    );
+    const symmetric = signaturesIn(list, symmetricPrefix, 'sha256');
+    const asymmetric = signaturesIn(list, asymmetricPrefix, 'sha512');
+    if (symmetric.length === 0 && asymmetric.length === 0) return headerMalformed(`${name}-signature`);
+    const failure = timeFailure(`${name}-timestamp`, seconds, nowMs);
+    if (failure !== null) return failure;
+    const [byKeys, byPublicKeys] = [symmetric.length > 0 && keys.length > 0, asymmetric.length > 0 && publicKeys.length > 0];
+    if (!byKeys && !byPublicKeys) return noSecretOfVersion(`${name}-signature`);
+    const signed = { prefix: `${id}.${seconds}.`, body };
+    const result = byKeys ? yield* signedByAny(keys, signed, symmetric) : noSecretMatches;
+    return isVerified(result) || !byPublicKeys ? result : yield* signedByAnyPublicKey(publicKeys, signed, asymmetric, organization);
   };
+}
+
+/** Those of one version whose Base64 has as many bytes as a digest of the algorithm; one of Ed25519 has as many as SHA-512. */
+function signaturesIn(list: string, prefix: string, algorithm: 'sha256' | 'sha512'): Buffer[] {
+  return list
+    .split(' ')
+    .filter((item) => item.startsWith(prefix))
+    .flatMap((item) => digestFromBase64(item.slice(prefix.length), algorithm) ?? []);
 }
 
 export const standardWebhooks: ProviderDescriptor = {
@@ -54,9 +69,10 @@ export const standardWebhooks: ProviderDescriptor = {
   deliveryIds: [{ header: 'webhook-id', isSigned: true }],
   distinctContents: 'always',
   docs: {
-    header: '`webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>`, several allowed',
-    signed: '`<id>.<timestamp>.<body>`, with the bytes that the base64 of the secret stands for',
-    secret: '`whsec_` and base64',
+    header: '`webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>` or `v1a,<base64>`, several allowed',
+    signed:
+      '`<id>.<timestamp>.<body>`, by HMAC-SHA256 with the bytes that the base64 of the secret stands for (`v1`), or by Ed25519 (`v1a`)',
+    secret: '`whsec_` and base64, or for `v1a` the public key of the sender: `whpk_` and base64',
     recognized: 'all: an id and a time are signed',
     unrecognized: '',
   },

@@ -12,9 +12,9 @@ export const svix: ProviderDescriptor = {
   ],
   distinctContents: 'always',
   docs: {
-    header: '`svix-id`, `svix-timestamp`, `svix-signature: v1,<base64>`, or as `standard-webhooks`',
-    signed: '`<id>.<timestamp>.<body>`, with the bytes that the base64 of the secret stands for',
-    secret: 'the secret of the endpoint: `whsec_` and base64',
+    header: '`svix-id`, `svix-timestamp`, `svix-signature: v1,<base64>` or `v1a,<base64>`, or as `standard-webhooks`',
+    signed: '`<id>.<timestamp>.<body>`, as `standard-webhooks`',
+    secret: 'the secret of the endpoint: `whsec_` and base64, or its public key: `whpk_` and base64',
     recognized: 'all: an id and a time are signed',
     unrecognized: '',
   },

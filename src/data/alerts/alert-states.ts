@@ -71,6 +71,8 @@ export interface OwnEntry {
   reason: string;
   /** How many of the kind were left out before it. */
   omitted: number;
+  /** Hops of the cause, if that is not a message; else 0. */
+  hop: number;
 }
 
 /** An alert that is to be sent; the same one again until it is confirmed. */
@@ -237,6 +239,7 @@ function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
     messageId: message === '-' ? null : recordId('msg_', shard, message),
     reason: found.get('y') ?? '',
     omitted: Number(found.get('x')),
+    hop: Number(found.get('h') ?? '0'),
   };
 }
 

@@ -8,6 +8,6 @@
 
 local count = call('XDEL', P .. 'ends', unpack(ARGV))
 if call('XLEN', P .. 'ends') == 0 then
-  call('DEL', P .. 'ends')
+  call('DEL', P .. 'ends', P .. 'ends-of')
 end
 return count

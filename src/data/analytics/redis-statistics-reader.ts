@@ -10,20 +10,14 @@ import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { readCounts } from './period-counts.ts';
 import type { SeriesPeriods } from './series-periods.ts';
 import { scopeOfAll, scopeOfSource, scopeOfTargets } from './series-scope.ts';
-import {
-  DeliveryStatistics,
-  type FailedAttempt,
-  type OrganizationStatistics,
-  type StatisticsReader,
-  type TargetStatistics,
-} from './statistics.ts';
+import { DeliveryStatistics, type FailedAttempt, type OrganizationStatistics, type TargetStatistics } from './statistics.ts';
 import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
 import {
   matchingTargets,
+  maxFieldsRead,
   maxTargets,
   readSeries,
   type Series,
-  type SeriesReader,
   type SeriesSubject,
   type ShardSubject,
 } from './statistics-series.ts';
@@ -40,13 +34,15 @@ export interface RedisStatisticsReaderOptions {
   shards?: () => number;
 }
 
-export class RedisStatisticsReader implements StatisticsReader, SeriesReader {
+/** For the analytics. Throws UNAVAILABLE when Redis does not answer. */
+export class RedisStatisticsReader {
   readonly #options: RedisStatisticsReaderOptions;
 
   constructor(options: RedisStatisticsReaderOptions) {
     this.#options = options;
   }
 
+  /** `failures`: with the newest failed attempts of each target. */
   async ofOrganization(
     org: string,
     range: StatisticsRange,
@@ -73,19 +69,26 @@ export class RedisStatisticsReader implements StatisticsReader, SeriesReader {
     return { targets: targets.flat(), ...sums };
   }
 
+  /** INVALID_QUERY where the subject has so many parts that the range is too long. */
   async series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series> {
     const { redis, prefix, shards = () => 1 } = this.#options;
     const all = Array.from({ length: shards() }, (_, shard) => shardKeys(prefix, shard));
-    return readSeries(redis, org, await Promise.all(all.map((keys) => this.#subjectIn(keys, org, subject))), periods);
+    return readSeries(redis, org, await Promise.all(all.map((keys) => this.#subjectIn(keys, org, subject, periods.names.length))), periods);
   }
 
-  async #subjectIn(keys: ShardKeys, org: string, subject: SeriesSubject): Promise<ShardSubject> {
+  async #subjectIn(keys: ShardKeys, org: string, subject: SeriesSubject, periods: number): Promise<ShardSubject> {
     const { redis } = this.#options;
     switch (subject.type) {
       case 'organization':
-        return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', maxTargets), sampled: ['*'] };
-      case 'source':
-        return { keys, scope: scopeOfSource(subject.id, subject.routeIds), targets: null, sampled: [] };
+        return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', { max: maxTargets }), sampled: ['*'] };
+      case 'source': {
+        const routeIds = new Set(subject.routeIds);
+        const isWanted = (target: string): boolean => routeIds.has(target.slice(0, target.indexOf(' ')));
+        const targets = await matchingTargets(redis, keys, org, '* ?*', { isWanted });
+        const scope = scopeOfSource(subject.id, subject.routeIds, targets);
+        if (scope.fields.size * periods <= maxFieldsRead) return { keys, scope, targets, sampled: targets };
+        return { keys, scope: scopeOfSource(subject.id, subject.routeIds, null), targets: null, sampled: [] };
+      }
       case 'route': {
         const targets = await matchingTargets(redis, keys, org, `${subject.id} *`);
         return { keys, scope: scopeOfTargets(targets, subject.id), targets, sampled: targets };

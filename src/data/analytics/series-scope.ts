@@ -1,5 +1,5 @@
 import { groupOfId, groupOfTarget } from './period-counts.ts';
-import { DeliveryStatistics } from './statistics.ts';
+import { DeliveryStatistics, openedBucket, retriedBucket } from './statistics.ts';
 import { tallyField } from './statistics-sums.ts';
 
 /** What a step of a series, or all of them together, says. */
@@ -79,7 +79,7 @@ export function addPart(point: SeriesPoint, part: Part, numbers: readonly number
 }
 
 const positions: Readonly<Record<string, number>> = { d: 0, o: 0, e: 0, f: 1, x: 1, m: 2, n: 2, u: 2, s: 3 };
-const retriedBucket = '161';
+const beyondBuckets: Readonly<Record<string, number>> = { r: retriedBucket, c: openedBucket };
 
 /** The list that a field of a tally (`../shard/includes/count.lua`) becomes when it is folded, and the field it becomes part of. */
 export function talliedNumbers(field: string, count: number): { id: string; numbers: number[] } {
@@ -87,8 +87,8 @@ export function talliedNumbers(field: string, count: number): { id: string; numb
   const numbers = [0, 0, 0, 0];
   const position = positions[what];
   if (position !== undefined) numbers[position] = count;
-  const pair = what === 'r' ? retriedBucket : bucket;
-  if (pair !== '') numbers.push(Number(pair), count);
+  const pair = bucket === '' ? beyondBuckets[what] : Number(bucket);
+  if (pair !== undefined) numbers.push(pair, count);
   return { id, numbers };
 }
 
@@ -132,8 +132,16 @@ export function scopeOfEndpoint(target: string): SeriesScope {
   return { ...scopeOfFields(webhookFields(target)), groups: new Set([groupOfTarget(target)]) };
 }
 
-export function scopeOfSource(id: string, routeIds: readonly string[]): SeriesScope {
-  return scopeOfFields(new Map<string, Part>([[id, 'source'], ...routeIds.map((route) => [route, 'routeOfSource'] as const)]));
+/** `targets`: those of the routes; null: of the routes only what their filters have excluded. */
+export function scopeOfSource(id: string, routeIds: readonly string[], targets: readonly string[] | null): SeriesScope {
+  const part = targets === null ? 'routeOfSource' : 'routeOfAll';
+  return scopeOfFields(
+    new Map<string, Part>([
+      [id, 'source'],
+      ...routeIds.map((route) => [route, part] as const),
+      ...(targets ?? []).map((target) => [target, 'target'] as const),
+    ]),
+  );
 }
 
 /** Of a route, or without one of a destination. */

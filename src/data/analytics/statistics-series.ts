@@ -16,7 +16,7 @@ const targetsPerScan = 1000;
 /** Of a shard; a series of more says nothing of what waits. */
 export const maxTargets = 10_000;
 /** Of the periods of an answer, in a shard: about 5 MB. */
-const maxFieldsRead = 50_000;
+export const maxFieldsRead = 50_000;
 /** Of a period: that many take a turn of their own. */
 const fieldsPerTurn = 50;
 
@@ -28,7 +28,9 @@ export interface Series {
   points: readonly SeriesPoint[];
   /** Of all steps. */
   total: SeriesPoint;
-  /** What waits now; null of a source, and where there are very many targets. */
+  /** False of a source with so many targets that their figures are not read: all but its events and what filters have excluded is missing. */
+  hasDeliveries: boolean;
+  /** What waits now; null without deliveries, and where there are very many targets. */
   waiting: Waiting | null;
 }
 
@@ -48,19 +50,13 @@ export type SeriesSubject =
   | { type: 'source'; id: string; routeIds: readonly string[] }
   | { type: 'route' | 'destination'; id: string };
 
-/** Throws UNAVAILABLE when Redis does not answer. */
-export interface SeriesReader {
-  /** INVALID_QUERY where the subject has so many parts that the range is too long. */
-  series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series>;
-}
-
 /** What a shard knows of the subject of a series. */
 export interface ShardSubject {
   keys: ShardKeys;
   scope: SeriesScope;
-  /** Numbers of its targets; null: what waits for them is not looked for. */
+  /** Numbers of its targets; null: their figures are not read. */
   targets: readonly string[] | null;
-  /** Names under which what waits is sampled; none of a source. */
+  /** Names under which what waits is sampled. */
   sampled: readonly string[];
 }
 
@@ -109,28 +105,30 @@ export async function readSeries(
       return targets === null || targets.length > maxTargets ? null : await waitingAt(redis, keys, targets).catch(throwUnavailable);
     }),
   );
-  return { beginMs, endMs, stepMs, points, total, waiting: waitingOfAll(waiting) };
+  const hasDeliveries = subjects.every(({ targets }) => targets !== null);
+  return { beginMs, endMs, stepMs, points, total, hasDeliveries, waiting: waitingOfAll(waiting) };
 }
 
-/** Numbers of the targets whose `<route> <destination>` a glob pattern matches; about as many as `max` where there are more. Throws UNAVAILABLE. */
+/** Numbers of the targets whose `<route> <destination>` a glob pattern matches and that are wanted; about as many as `max` where there are more. Throws UNAVAILABLE. */
 export async function matchingTargets(
   redis: RedisClient,
   keys: ShardKeys,
   org: string,
   pattern: string,
-  max = Number.POSITIVE_INFINITY,
+  { max = Number.POSITIVE_INFINITY, isWanted = () => true }: { max?: number; isWanted?: (target: string) => boolean } = {},
 ): Promise<string[]> {
   const found = new Set<string>();
   for (let cursor = '0'; ; ) {
     const scan = redis.hscan(keys.targetNumbers(org), cursor, 'MATCH', pattern, 'COUNT', targetsPerScan);
     const [next, entries] = await scan.catch(throwUnavailable);
-    for (let i = 1; i < entries.length; i += 2) found.add(entries[i] ?? '');
+    for (let i = 0; i + 1 < entries.length; i += 2) if (isWanted(entries[i] ?? '')) found.add(entries[i + 1] ?? '');
     if (next === '0' || found.size > max) return [...found];
     cursor = next;
   }
 }
 
-async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly string[]): Promise<Waiting> {
+/** What waits at targets of a shard, by their numbers. */
+export async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly string[]): Promise<Waiting> {
   const steps: Waiting[] = [];
   for (let first = 0; first < targets.length; first += targetsPerScript) {
     const [backlog, oldest, scheduled] = list(

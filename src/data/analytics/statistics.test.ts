@@ -5,6 +5,7 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { newTimedId } from '../../core/ids.ts';
 import { LatencyHistogram, latencyBucket } from '../../core/latency-histogram.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
@@ -12,7 +13,7 @@ import type { Outcome, Settlement, TargetSetting } from '../queue/delivery-queue
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
-import { keptLevels } from './series-periods.ts';
+import { keptLevels, seriesPeriods } from './series-periods.ts';
 import type { StatisticsRange } from './statistics-periods.ts';
 
 const prefix = 'test:';
@@ -266,4 +267,31 @@ describe('what waits', () => {
     await deliver(1, { type: 'retry', attempt: failure, delayMs: 60_000 }, { setting: { circuit } });
     expect((await statistics.ofOrganization('org_a', '1h')).targets).toMatchObject([{ retries: 1, circuit: 'open' }]);
   });
+});
+
+test('a series of a source has the deliveries of its routes, unless their targets are too many for the steps', async () => {
+  const routeIds = Array.from({ length: 100 }, (_, i) => `rte_${i}`);
+  const nowMs = Date.now();
+  const targets = routeIds.map((routeId) => ({
+    messageId: newTimedId('msg_', 0, nowMs),
+    ...{ routeId, destinationId: 'dst_0', shard: 0, maxAttempts: 3 },
+  }));
+  await acceptor.accept(newEvent({ targets }));
+  const [queue] = queues;
+  if (queue === undefined) throw new Error('there is no queue');
+  await queue.tend('w1', 10_000);
+  for (let open = targets.length; open > 0; ) {
+    const jobs = await takeFrom(queue, 'w1', Math.min(open, 64));
+    await settleAll(queue, 'w1', jobs, delivered);
+    open -= jobs.length;
+  }
+  const series = async (routes: string[], stepMs: number) => {
+    const periods = seriesPeriods({ fromMs: clock.now() - dayMs, toMs: clock.now(), stepMs }, clock.now());
+    const { hasDeliveries, waiting, total } = await statistics.series('org_a', { type: 'source', id: 'src_a', routeIds: routes }, periods);
+    return { hasDeliveries, waiting, events: total.events, delivered: total.statistics.delivered };
+  };
+  const waiting = { messages: 0, oldestAtMs: null, scheduled: 0 };
+  expect(await series(routeIds.slice(0, 2), 5 * minuteMs)).toEqual({ hasDeliveries: true, waiting, events: 1, delivered: 2 });
+  expect(await series(routeIds, hourMs)).toEqual({ hasDeliveries: true, waiting, events: 1, delivered: 100 });
+  expect(await series(routeIds, 5 * minuteMs)).toEqual({ hasDeliveries: false, waiting: null, events: 1, delivered: 0 });
 });

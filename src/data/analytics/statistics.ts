@@ -1,9 +1,9 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { LatencyHistogram } from '../../core/latency-histogram.ts';
-import type { StatisticsRange } from './statistics-periods.ts';
 
-/** Stands in the place of a bucket (`../queue/includes/statistics.lua`). */
-const retriedBucket = 161;
+/** Stand in the place of a bucket (`../queue/includes/statistics.lua`). */
+export const retriedBucket = 161;
+export const openedBucket = 162;
 
 /** What became of deliveries, and how long their attempts took. */
 export class DeliveryStatistics {
@@ -14,6 +14,8 @@ export class DeliveryStatistics {
   movedAway = 0;
   /** Failed attempts after which another one was planned; a batch is one. */
   retried = 0;
+  /** Circuits that opened; a failed probe goes on with the same opening. */
+  circuitsOpened = 0;
   latencySumMs = 0;
   /** Of all attempts, also failed ones. */
   readonly latencies = new LatencyHistogram();
@@ -23,6 +25,7 @@ export class DeliveryStatistics {
     this.failed += other.failed;
     this.movedAway += other.movedAway;
     this.retried += other.retried;
+    this.circuitsOpened += other.circuitsOpened;
     this.latencySumMs += other.latencySumMs;
     this.latencies.merge(other.latencies);
   }
@@ -38,6 +41,7 @@ export class DeliveryStatistics {
       const bucket = numbers[i] ?? 0;
       const count = numbers[i + 1] ?? 0;
       if (bucket === retriedBucket) this.retried += count;
+      else if (bucket === openedBucket) this.circuitsOpened += count;
       else this.latencies.add(bucket, count);
     }
   }
@@ -48,6 +52,7 @@ export class DeliveryStatistics {
     if (what === 'f') this.failed += count;
     if (what === 'm') this.movedAway += count;
     if (what === 'r') this.retried += count;
+    if (what === 'c') this.circuitsOpened += count;
     if (what === 's') this.latencySumMs += count;
     if (bucket !== '') this.latencies.add(Number(bucket), count);
   }
@@ -92,10 +97,4 @@ export interface OrganizationStatistics {
   unsent: ReadonlyMap<string, number>;
   /** Per source the repeated events that were dropped. */
   duplicates: ReadonlyMap<string, number>;
-}
-
-/** For the analytics. Throws UNAVAILABLE when Redis does not answer. */
-export interface StatisticsReader {
-  /** `failures`: with the newest failed attempts of each target. */
-  ofOrganization(org: string, range: StatisticsRange, options?: { failures?: boolean }): Promise<OrganizationStatistics>;
 }

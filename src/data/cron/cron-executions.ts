@@ -89,6 +89,19 @@ export class CronExecutions {
     return found.flatMap((each, i) => executionOf(org, each, texts[i] ?? null) ?? []);
   }
 
+  /** What became of the newest execution of each job of this organization, in their order; null: none is kept. */
+  async lastStatuses(org: string, jobIds: readonly string[]): Promise<(CronExecution['status'] | null)[]> {
+    const statuses: (CronExecution['status'] | null)[] = [];
+    const statusOf = async (jobId: string): Promise<CronExecution['status'] | null> => {
+      const { order, entries } = executionKeys(this.#prefix, jobId);
+      const [newest] = await this.#redis.zrange(order, '-1', '-1');
+      return newest === undefined ? null : (executionOf(org, await this.#redis.hget(entries, newest), null)?.status ?? null);
+    };
+    for (let i = 0; i < jobIds.length; i += jobsAtOnce)
+      statuses.push(...(await Promise.all(jobIds.slice(i, i + jobsAtOnce).map(statusOf)).catch(throwUnavailable)));
+    return statuses;
+  }
+
   /** The execution with this id among those of the jobs, without the body of its response; null: none of them has it. */
   async find(org: string, jobIds: readonly string[], id: string): Promise<CronExecution | null> {
     for (let i = 0; i < jobIds.length; i += jobsAtOnce) {

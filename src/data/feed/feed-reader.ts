@@ -3,17 +3,18 @@ import type { Clock } from '../../core/clock.ts';
 import { blockingGroups, type RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
-import { integer, list, text } from '../shard/script-reply.ts';
+import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import type { FeedPosition } from './feed-position.ts';
 
 const watchScript = new Script(new URL('./watch.lua', import.meta.url));
+const pageScript = new Script(new URL('./feed-page.lua', import.meta.url));
 
 /** How long a single Redis is asked for rows at a time. */
 export const feedBlockMs = 2000;
 /** How often a Cluster is asked. */
 const clusterPauseMs = 100;
-const rowsPerRead = 200;
+export const rowsPerRead = 200;
 /** For so long shards write their feeds after the last one has watched. */
 export const interestMs = 60_000;
 
@@ -23,6 +24,17 @@ export interface StoredRow {
   /** Of its entry. */
   id: string;
   text: string;
+}
+
+interface ShardRows {
+  rows: StoredRow[];
+  /** Organizations that have lost rows between these. */
+  losers: string[];
+}
+
+interface FeedRows {
+  rows: StoredRow[];
+  losers: readonly string[] | null;
 }
 
 export interface FeedReaderOptions {
@@ -42,34 +54,28 @@ export class FeedReader {
     this.#options = options;
   }
 
-  /**
-   * Makes all shards write their feeds for `interestMs` more. Returns where they end, and whether the rows of `since` are all there: then nothing
-   * behind them is lost.
-   */
-  async watch(since: FeedPosition | null): Promise<FeedPosition & { hasAll: boolean }> {
+  /** Makes all shards write their feeds for `interestMs` more. Returns where they end. */
+  async watch(): Promise<FeedPosition> {
     const { redis, prefix, shards } = this.#options;
     const epoch = randomBytes(6).toString('hex');
     try {
       const replies = await Promise.all(
         Array.from({ length: shards() }, async (_, shard) => {
-          const reply = await watchScript.run(redis, shardKeys(prefix, shard).declared, [epoch, interestMs, since?.rows[shard] ?? '']);
-          const [own, newest, isThere] = list(reply);
-          return { epoch: text(own), newest: text(newest), isThere: integer(isThere) === 1 };
+          const [own, newest] = list(await watchScript.run(redis, shardKeys(prefix, shard).declared, [epoch, interestMs]));
+          return { epoch: text(own), newest: text(newest) };
         }),
       );
       const digest = createHash('sha256')
         .update(replies.map((reply) => reply.epoch).join())
         .digest('hex');
-      const together = digest.slice(0, 12);
-      const isSame = since === null || (since.epoch === together && since.rows.length === replies.length);
-      return { epoch: together, rows: replies.map(({ newest }) => newest), hasAll: isSame && replies.every(({ isThere }) => isThere) };
+      return { epoch: digest.slice(0, 12), rows: replies.map(({ newest }) => newest) };
     } catch (error) {
       throw redisUnavailable(error);
     }
   }
 
-  /** Waits a while for rows behind these. `isComplete` false: rows were trimmed before they were read. */
-  async after(rows: readonly string[], signal: AbortSignal): Promise<{ rows: StoredRow[]; isComplete: boolean }> {
+  /** Returns the rows behind these, after a bounded wait for the first one. `losers`: organizations that have lost rows before they were read; null: any may have. */
+  async after(rows: readonly string[], signal: AbortSignal): Promise<FeedRows> {
     try {
       return blockingGroups(this.#options.redis, rows.length).length > 1 ? await this.#poll(rows, signal) : await this.#block(rows);
     } catch (error) {
@@ -77,45 +83,73 @@ export class FeedReader {
     }
   }
 
-  /** Up to `rowsPerRead` rows of one shard from behind `first` to `last`; null: that of `first` is gone, and others may be. */
-  async between(shard: number, first: string, last: string): Promise<StoredRow[] | null> {
-    const { redis, prefix } = this.#options;
+  /** Up to `rowsPerRead` rows of one shard from behind `first` to `last`; null: rows of the organization may be gone. */
+  async between(shard: number, first: string, last: string, organization: string): Promise<StoredRow[] | null> {
     try {
-      const found = await redis.xrange(shardKeys(prefix, shard).feed, first, last, 'COUNT', rowsPerRead + 1);
-      return found[0]?.[0] === first ? found.slice(1).map(([id, fields]) => stored(shard, id, fields)) : null;
+      return (await this.#behind(shard, first, last, organization))?.rows ?? null;
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  /** The same; without an organization also which have lost some of these rows. Null: any, or that organization, may have. */
+  async #behind(shard: number, first: string, last: string, organization = ''): Promise<ShardRows | null> {
+    const { redis, prefix } = this.#options;
+    const found = await redis.xrange(shardKeys(prefix, shard).feed, first, last, 'COUNT', rowsPerRead + 1);
+    if (found[0]?.[0] === first) return { rows: found.slice(1).map(([id, fields]) => stored(shard, id, fields)), losers: [] };
+    return await this.#left(shard, first, last, organization);
+  }
+
+  /** The same of a position whose row has left the feed. */
+  async #left(shard: number, first: string, last: string, organization = ''): Promise<ShardRows | null> {
+    const { redis, prefix } = this.#options;
+    const reply = await pageScript.run(redis, shardKeys(prefix, shard).declared, [first, last, rowsPerRead, organization]);
+    if (reply === null) return null;
+    const [rows, losers] = list(reply);
+    const entries = list(rows).map((row) => {
+      const [id, fields] = list(row);
+      return stored(shard, text(id), list(fields).map(text));
+    });
+    return { rows: entries, losers: list(losers).map(text) };
   }
 
   close(): void {
     this.#options.blocking.disconnect();
   }
 
-  async #block(rows: readonly string[]): Promise<{ rows: StoredRow[]; isComplete: boolean }> {
+  async #block(rows: readonly string[]): Promise<FeedRows> {
     const { redis, blocking, prefix } = this.#options;
     if (blocking.status === 'wait' || blocking.status === 'end') await blocking.connect();
     const keys = rows.map((_, shard) => shardKeys(prefix, shard).feed);
     const shardOf = new Map(keys.map((key, shard) => [key, shard]));
     const streams = (await blocking.xread('COUNT', rowsPerRead, 'BLOCK', feedBlockMs, 'STREAMS', ...keys, ...rows)) ?? [];
-    // Where there was room for more, the feed was read to its end and is shorter than what it is trimmed to.
-    const full = streams.filter(([, entries]) => entries.length === rowsPerRead).map(([key]) => key);
-    const there = await Promise.all(full.map((key) => redis.xrange(key, rowOf(key), rowOf(key), 'COUNT', 1)));
-    function rowOf(key: string): string {
-      return rows[shardOf.get(key) ?? 0] ?? '0-0';
-    }
-    return {
-      rows: streams.flatMap(([key, entries]) => entries.map(([id, fields]) => stored(shardOf.get(key) ?? 0, id, fields))),
-      isComplete: there.every((entries) => entries.length > 0),
-    };
+    return allOf(
+      await Promise.all(
+        streams.map(async ([key, entries]) => {
+          const shard = shardOf.get(key) ?? 0;
+          const row = rows[shard] ?? '0-0';
+          // Where there was room for more, the feed was read to its end and is shorter than what rows leave it at.
+          const isThere = entries.length < rowsPerRead || (await redis.xrange(key, row, row, 'COUNT', 1)).length > 0;
+          return isThere
+            ? { rows: entries.map(([id, fields]) => stored(shard, id, fields)), losers: [] }
+            : await this.#left(shard, row, '+');
+        }),
+      ),
+    );
   }
 
-  async #poll(rows: readonly string[], signal: AbortSignal): Promise<{ rows: StoredRow[]; isComplete: boolean }> {
-    const found = await Promise.all(rows.map((row, shard) => this.between(shard, row, '+')));
-    const hasMore = found.some((each) => each === null || each.length >= rowsPerRead);
+  async #poll(rows: readonly string[], signal: AbortSignal): Promise<FeedRows> {
+    const found = await Promise.all(rows.map((row, shard) => this.#behind(shard, row, '+')));
+    const hasMore = found.some((each) => each === null || each.rows.length >= rowsPerRead);
     if (!hasMore) await this.#options.clock.sleep(clusterPauseMs, signal);
-    return { rows: found.flatMap((each) => each ?? []), isComplete: found.every((each) => each !== null) };
+    return allOf(found);
   }
+}
+
+/** Of several shards; null: rows of any organization may be gone in one of them. */
+function allOf(found: readonly (ShardRows | null)[]): FeedRows {
+  const rows = found.flatMap((each) => each?.rows ?? []);
+  return { rows, losers: found.includes(null) ? null : found.flatMap((each) => each?.losers ?? []) };
 }
 
 function stored(shard: number, id: string, [, text = '']: readonly string[]): StoredRow {

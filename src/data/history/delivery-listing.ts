@@ -1,5 +1,6 @@
 import type { TimeRange } from '../shard/index-pages.ts';
 import { filterScope, isOfFailures, meetsFilter, outcomeLook, readRange } from '../shard/message-conditions.ts';
+import { isAmong, listed, type OneOrMore } from '../shard/message-filter.ts';
 import type { DeliveryFilter, DeliveryStatus, DeliveryView } from '../shard/messages.ts';
 import type { IndexLook } from '../shard/shard-reader.ts';
 import { lettersOf } from './message-view.ts';
@@ -16,7 +17,7 @@ export function packIndex(org: string): string {
 
 /** How a list of deliveries is read. */
 export interface DeliveryReading {
-  index: string;
+  index: OneOrMore;
   look: IndexLook | undefined;
   /** The results of filters, where they may belong to the list and do not stand in the index. */
   besides: { index: string; look: IndexLook } | undefined;
@@ -50,10 +51,17 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
     filter.toMs === undefined;
   const hasResultsApart = mayBeFiltered && (routeId !== undefined || areFailuresAndResults);
   return {
-    index: narrow !== undefined ? `i:${narrow}` : areFailuresAndResults ? `i:bad:${org}` : isDead ? `i:dead:${org}` : `i:${org}`,
+    index:
+      narrow !== undefined
+        ? listed(narrow).map((id) => `i:${id}`)
+        : areFailuresAndResults
+          ? `i:bad:${org}`
+          : isDead
+            ? `i:dead:${org}`
+            : `i:${org}`,
     look: isNarrowed ? { statuses: letters, routeId, destinationId, outcome } : undefined,
     besides: hasResultsApart ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId, outcome } } : undefined,
-    scope: [org, routeId, destinationId, statuses?.toSorted().join(','), ...filterScope(filter)],
+    scope: [org, joinedScope(routeId), joinedScope(destinationId), statuses?.toSorted().join(','), ...filterScope(filter)],
     range: isDead ? {} : readRange(destinationId === undefined ? filter : { fromMs: filter.fromMs, toMs: filter.toMs }),
     hasFailed: !isDead && !areFailuresAndResults && (isOfFailures(filter) || (areUnsuccessful && (narrow !== undefined || !mayBeFiltered))),
     hasBatchMembers: !areEnded,
@@ -61,13 +69,28 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
   };
 }
 
+/** Stands for ids in the scope of cursors. */
+export function joinedScope(ids: OneOrMore | undefined): string | undefined {
+  return ids === undefined ? undefined : listed(ids).toSorted().join(',');
+}
+
+/**
+ * Whether a delivery that has failed over is shown from the index of its first destination, and not from this one. There it stands by its creation,
+ * which may be before the range of the list.
+ */
+export function isShownFirst({ destinationId: wanted, fromMs = 0 }: DeliveryFilter, view: DeliveryView, index: string): boolean {
+  const { destinationId, failedOverFrom, createdAtMs } = view;
+  const isThere = failedOverFrom !== null && failedOverFrom !== destinationId && index === `i:${destinationId}`;
+  return isThere && listed(wanted).includes(failedOverFrom) && createdAtMs >= fromMs;
+}
+
 /** Whether the filter lets a delivery pass, but for the times of its attempts. */
 export function meetsDeliveryFilter(org: string, filter: DeliveryFilter, view: DeliveryView): boolean {
   const { routeId, destinationId, statuses } = filter;
   return (
     view.org === org &&
-    (routeId === undefined || view.routeId === routeId) &&
-    (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
+    isAmong(routeId, view.routeId) &&
+    (isAmong(destinationId, view.destinationId) || isAmong(destinationId, view.failedOverFrom)) &&
     (statuses === undefined || statuses.includes(view.status)) &&
     meetsFilter(filter, view)
   );

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { forgetStaleNames } from '../../../test/support/come-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
@@ -90,6 +91,7 @@ test('of a deleted application nothing is left once its messages are gone', asyn
   while (await queue.foldTallies());
   await prune();
   await forget(['ep_a', 'ep_b', 'app_a', 'etp_order.paid']);
+  await forgetStaleNames(redis.client, `${prefix}{s0}:`, queue);
   const left = (await redis.client.keys('*')).map((key) => key.slice(prefix.length + '{s0}:'.length)).toSorted();
   // Statistics of periods end by themselves.
   expect(left.filter((key) => !/^(?:st:.*|bell|ctl|o:.+)$/.test(key))).toEqual([]);

@@ -11,15 +11,17 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
 import type { MessageFilter } from '../shard/message-filter.ts';
-import type { AttemptErrorType, AttemptView, DeliveryStatus, PageQuery } from '../shard/messages.ts';
+import type { AttemptErrorType, AttemptView, DeliveryStatus, EventStatus, PageQuery } from '../shard/messages.ts';
 import type { WebhookMessageStatus } from '../webhooks/webhook-message-view.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { RedisMessageReader } from './message-reader.ts';
+import { RedisMessageReplayer } from './message-replayer.ts';
 
 const prefix = 'test:';
 const shards = 3;
@@ -98,13 +100,15 @@ async function fill(redis: RedisClient): Promise<Payloads> {
       const route = random(3);
       const type = types[random(2)] ?? '';
       const isApart = owner === org && random(6) === 0;
-      const target = {
+      const targetOf = (routeId: string) => ({
         messageId: newTimedId('msg_', shard, Date.now()),
-        routeId: `rte_${route}`,
+        routeId,
         destinationId: random(8) === 0 ? `dst_paused${shard}` : `dst_${shard}`,
         shard,
         maxAttempts: 3,
-      };
+      });
+      const target = targetOf(`rte_${route}`);
+      const hasTwo = owner === org && random(3) === 0;
       const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
       const id = newTimedId('evt_', shard, Date.now());
       payloads.set(id, i);
@@ -116,7 +120,7 @@ async function fill(redis: RedisClient): Promise<Payloads> {
           headers: [['x-n', String(i)]],
           sourceId: `etp_${type}`,
           sourceSlug: type,
-          targets: isApart ? [] : [target],
+          targets: isApart ? [] : hasTwo ? [target, { ...targetOf(`rte_${(route + 1) % 3}`), destinationId: 'dst_1' }] : [target],
           filtered: isApart ? [{ routeId: 'rte_0' }, { routeId: `rte_${1 + random(2)}` }] : [],
           ...(owner === org ? {} : { webhook }),
         }),
@@ -132,6 +136,9 @@ async function fill(redis: RedisClient): Promise<Payloads> {
       if (jobs.length + unconfigured.length === 0 && (await queue.promote()).moved === 0) break;
       for (const job of jobs) await settleAll(queue, 'w1', [job], outcome());
     }
+  const replayer = new RedisMessageReplayer({ redis, prefix, clock: systemClock, shards: () => shards });
+  const ended = new RedisMessageReader({ redis, prefix, shards: () => shards });
+  for (const { id } of (await ended.deliveries(org, { statuses: ['dlq'] }, { limit: 10 })).items) await replayer.replay(org, id);
   return payloads;
 }
 
@@ -157,18 +164,20 @@ const messageFilter = {
   toMs: maybe(fc.constant(beganMs + 400)),
 };
 const deliveryStatuses: DeliveryStatus[] = ['pending', 'retrying', 'circuit_open', 'delivered', 'filtered', 'transform_failed', 'dlq'];
+const eventStatuses: EventStatus[] = ['pending', 'delivered', 'partial', 'failed', 'filtered'];
 const messageStatuses: WebhookMessageStatus[] = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
-const one = maybe(fc.constantFrom('rte_0', 'rte_1', 'rte_2'));
-const other = maybe(fc.constantFrom('dst_0', 'dst_1', 'dst_paused1'));
+const one = someOf(['rte_0', 'rte_1', 'rte_2']);
+const other = someOf(['dst_0', 'dst_1', 'dst_paused1']);
+const type = someOf(types);
 const limit = fc.constantFrom(1, 3, 100);
 const fewIds = maybe(fc.uniqueArray(fc.nat({ max: events - 1 }), { minLength: 1, maxLength: 20 }));
 
 type Asked = MessageFilter & {
   where?: string | undefined;
   statuses?: readonly string[] | undefined;
-  one?: string | undefined;
-  other?: string | undefined;
-  type?: string | undefined;
+  one?: readonly string[] | undefined;
+  other?: readonly string[] | undefined;
+  type?: readonly string[] | undefined;
 };
 
 /** The model: each record is asked for itself. */
@@ -179,9 +188,9 @@ function isMeant(asked: Asked, known: Known): boolean {
   if (asked.where !== undefined && searches[asked.where]?.(known) !== true) return false;
   if (ids !== undefined && !ids.includes(known.id)) return false;
   if (statuses !== undefined && !statuses.includes(status)) return false;
-  if (asked.one !== undefined && asked.one !== known.one) return false;
-  if (asked.other !== undefined && asked.other !== known.other) return false;
-  if (asked.type !== undefined && asked.type !== known.type) return false;
+  if (asked.one !== undefined && !asked.one.includes(known.one)) return false;
+  if (asked.other !== undefined && !asked.other.some((each) => each === known.other)) return false;
+  if (asked.type !== undefined && !asked.type.some((each) => each === known.type)) return false;
   if (errorTypes !== undefined && !errorTypes.some((type) => type === lastErrorType)) return false;
   const hasCode = ({ first, last }: { first: number; last: number }) =>
     code !== null && isIn(code, first, last) && !(code >= 300 && lastErrorType === null);
@@ -266,7 +275,7 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
       statuses: someOf(messageStatuses),
       one,
       other,
-      type: maybe(fc.constantFrom(...types)),
+      type,
       places: fewIds,
     });
     const property = fc.asyncProperty(filter, limit, async ({ one, other, type, places, ...rest }, size) => {
@@ -276,6 +285,46 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
       expect(sorted(found)).toEqual(sorted(known.messages.filter((each) => isMeant({ ...rest, ids, one, other, type }, each))));
     });
     await assertProperty(property, 250);
+  });
+
+  test('the pages of events with any filter are those of all events with a delivery that each of its parts lets pass', async () => {
+    const { where, fromMs, toMs, ...ofDelivery } = messageFilter;
+    const filter = maybe(fc.record({ ...ofDelivery, one, other }));
+    const ofEvent = fc.record({ where, fromMs, toMs, places: fewIds, statuses: someOf(eventStatuses), type });
+    const all = await allPages((page) => deliveries.events(org, {}, page), 100);
+    const property = fc.asyncProperty(filter, ofEvent, limit, async (asked, { places, type, ...own }, size) => {
+      const ids = places?.flatMap((place) => all[place]?.id ?? []);
+      const sourceId = type?.map((each) => `etp_${each}`);
+      const { one, other, ...rest } = asked ?? {};
+      const delivery = asked && { ...rest, routeId: one, destinationId: other };
+      const found = await allPages((page) => deliveries.events(org, { ...own, ids, sourceId, delivery }, page), size);
+      const { where, statuses, fromMs = 0, toMs = Number.POSITIVE_INFINITY } = own;
+      const meant = all.filter(({ id, source, status }) => {
+        const hasType = (type === undefined || type.includes(source)) && (statuses === undefined || statuses.includes(status));
+        const made = known.deliveries.filter(({ eventId }) => eventId === id);
+        // An event and its first deliveries are accepted at one time; the process received the event some milliseconds before.
+        const acceptedMs = Math.min(...made.map(({ createdAtMs }) => createdAtMs));
+        const isOfTime = acceptedMs >= fromMs && acceptedMs <= toMs;
+        return (ids?.includes(id) ?? true) && hasType && isOfTime && made.some((each) => isMeant({ where, ...rest, one, other }, each));
+      });
+      expect(sorted(found)).toEqual(sorted(meant));
+    });
+    await assertProperty(property, 250);
+  });
+
+  test('the pages of webhook events with any filter are those of all events with a message that each of its parts lets pass', async () => {
+    const filter = fc.record({ ...messageFilter, statuses: someOf(messageStatuses), one, other, type, places: fewIds });
+    const all = await allPages((page) => messages.events(org, {}, page), 100);
+    expect(all).toHaveLength(events);
+    const property = fc.asyncProperty(filter, limit, async ({ one, other, type, places, ...rest }, size) => {
+      const ids = places?.flatMap((place) => all[place]?.id ?? []);
+      const eventTypeIds = type?.map((each) => `etp_${each}`);
+      const asked = { ...rest, ids, applicationId: one, endpointId: other, eventType: type, eventTypeIds };
+      const found = await allPages((page) => messages.events(org, asked, page), size);
+      const isOne = (id: string) => known.messages.some((each) => each.eventId === id && isMeant({ ...rest, one, other, type }, each));
+      expect(sorted(found)).toEqual(sorted(all.filter(({ id }) => (ids?.includes(id) ?? true) && isOne(id))));
+    });
+    await assertProperty(property, 100);
   });
 
   test('a search is divided into pages that each look at few records, and finds the same', async () => {
@@ -306,11 +355,12 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
   });
 
   test('the pages of dead letters with any filter are those of all dead letters that each of its parts lets pass', async () => {
-    const filter = fc.record({ ...messageFilter, one, other });
-    const property = fc.asyncProperty(filter, limit, async ({ one, other, ...rest }, size) => {
-      const asked = { ...rest, applicationId: one, endpointId: other };
+    const filter = fc.record({ ...messageFilter, one, other, places: fewIds });
+    const property = fc.asyncProperty(filter, limit, async ({ one, other, places, ...rest }, size) => {
+      const ids = idsAt(known.messages, places);
+      const asked = { ...rest, ids, applicationId: one, endpointId: other };
       const found = await allPages((page) => messages.deadLetters(org, asked, page), size);
-      const meant = known.messages.filter((each) => isMeant({ ...rest, statuses: ['dlq'], one, other }, each));
+      const meant = known.messages.filter((each) => isMeant({ ...rest, ids, statuses: ['dlq'], one, other }, each));
       expect(sorted(found)).toEqual(sorted(meant));
     });
     await assertProperty(property, 100);

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -22,26 +22,17 @@ const due = { finishedMs: -1000, deadLettersMs: -1000 };
 const hourMs = 3_600_000;
 const forAWhile = { finishedMs: hourMs, deadLettersMs: hourMs };
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reader: MessageQueue['reader'];
-let reset: MessageQueue['reset'];
+const suite = messageQueueSuite(prefix);
 let archive: MessageArchive;
 
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  await reset();
   archive = archiveOf({});
   await archive.set(org, place.destinationId);
 });
 
 function archiveOf(limits: Partial<{ records: number; bytes: number; ageMs: number }>, pool?: string): MessageArchive {
   return new MessageArchive({
-    redis: redis.client,
+    redis: suite.redis.client,
     prefix,
     ...(pool && { pool }),
     limits: { records: 1000, bytes: 1_000_000, ageMs: 0, ...limits },
@@ -50,8 +41,8 @@ function archiveOf(limits: Partial<{ records: number; bytes: number; ageMs: numb
 
 async function finish(count = 1, { owner = org, outcome = delivered as Outcome, payload = '{"a":1}' } = {}): Promise<string[]> {
   const events = Array.from({ length: count }, () => ({ ...newEvent({ payload: Buffer.from(payload) }), org: owner }));
-  for (const event of events) await acceptor.accept(event);
-  await settleEverything(queue, 'w1', outcome);
+  for (const event of events) await suite.acceptor.accept(event);
+  await settleEverything(suite.queue, 'w1', outcome);
   return events.map(({ targets }) => targets[0]?.messageId ?? '');
 }
 
@@ -67,18 +58,18 @@ async function idsOf(batch: ArchiveBatch | null): Promise<string[]> {
 }
 
 async function leaseEnds(): Promise<void> {
-  await redis.client.hdel(`${base}ar:${org}`, field.archive.leaseEndMs);
-  await redis.client.zadd(`${base}az`, 'XX', 0, org);
+  await suite.redis.client.hdel(`${base}ar:${org}`, field.archive.leaseEndMs);
+  await suite.redis.client.zadd(`${base}az`, 'XX', 0, org);
 }
 
 test('is written by workers of the pool of its organization, and of another one it holds up nobody', async () => {
-  const pools = new OrganizationPools({ redis: redis.client, prefix, shards: 1 });
+  const pools = new OrganizationPools({ redis: suite.redis.client, prefix, shards: 1 });
   const there = archiveOf({}, 'x');
   const others = Array.from({ length: 150 }, (_, k) => `org_x${k}`);
   for (const each of others) {
     await pools.assign(each, 'x');
     await archive.set(each, place.destinationId);
-    await redis.client.zadd(`${base}az`, 0, each);
+    await suite.redis.client.zadd(`${base}az`, 0, each);
   }
   await finish();
   await archive.gather();
@@ -95,7 +86,7 @@ test('is written by workers of the pool of its organization, and of another one 
 /** Archives of a pool, all of them due. */
 async function makeDue(count: number, pool: string): Promise<string[]> {
   const names = Array.from({ length: count }, (_, k) => `org_${pool}${k}`);
-  const pipeline = redis.client.pipeline();
+  const pipeline = suite.redis.client.pipeline();
   for (const each of names) {
     pipeline
       .hset(`${base}o:${each}`, field.organization.pool, `@${pool}`)
@@ -109,18 +100,18 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
 test('is found in the end, however many of another pool are due, and no call looks at all of them', async () => {
   await makeDue(700, 'x');
   await archive.set('org_b', place.destinationId);
-  await redis.client.zadd(`${base}az`, 1, 'org_b');
+  await suite.redis.client.zadd(`${base}az`, 1, 'org_b');
   expect(await archive.take([])).toBeNull();
   // Where the next call does not begin.
-  await redis.client.zadd(`${base}az`, 0, org);
-  expect(await redis.client.zrank(`${base}az`, org)).toBe(0);
+  await suite.redis.client.zadd(`${base}az`, 0, org);
+  expect(await suite.redis.client.zrank(`${base}az`, org)).toBe(0);
   const found: string[] = [];
   for (let calls = 0; calls < 12; calls++) found.push((await archive.take([]))?.org ?? '');
   expect(found.filter((each) => each !== '')).toEqual(['org_b', org]);
 });
 
 test('is counted for its pool while it is due and nobody writes it', async () => {
-  const waiting = (pool?: string) => new DueArchives({ redis: redis.client, prefix, ...(pool && { pool }) }).organizationsWaiting();
+  const waiting = (pool?: string) => new DueArchives({ redis: suite.redis.client, prefix, ...(pool && { pool }) }).organizationsWaiting();
   await makeDue(700, 'x');
   const patient = archiveOf({ ageMs: hourMs });
   await finish();
@@ -151,15 +142,16 @@ describe('a batch', () => {
     expect(await idsOf(next)).toEqual(later);
   });
 
-  test('a batch has what its limits allow, and at least one message', async () => {
+  test('a batch has what its limits allow', async () => {
     const ids = await finish(3, { payload: JSON.stringify('x'.repeat(5000)) });
     await archive.gather();
     expect(await idsOf(await taken(archiveOf({ bytes: 14_000 })))).toEqual(ids.slice(0, 2));
-    await reset();
-    await archive.set(org, place.destinationId);
-    const again = await finish(2, { payload: JSON.stringify('x'.repeat(5000)) });
+  });
+
+  test('a batch has at least one message, also one that is larger than its limit', async () => {
+    const ids = await finish(2, { payload: JSON.stringify('x'.repeat(5000)) });
     await archive.gather();
-    expect(await idsOf(await taken(archiveOf({ bytes: 100 })))).toEqual(again.slice(0, 1));
+    expect(await idsOf(await taken(archiveOf({ bytes: 100 })))).toEqual(ids.slice(0, 1));
   });
 
   test('a batch waits until it is complete or old enough', async () => {
@@ -185,10 +177,10 @@ describe('a batch', () => {
   test('a batch tells everything of a message: its end, its attempts and its event', async () => {
     const failing: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
     const event = newEvent();
-    await acceptor.accept(event);
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), failing);
-    await queue.promote();
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
+    await suite.acceptor.accept(event);
+    await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), failing);
+    await suite.queue.promote();
+    await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), delivered);
     await archive.gather();
     const batch = await taken();
     const found = [];
@@ -210,14 +202,14 @@ describe('pruning', () => {
   test('leaves what is not written, and takes it when it is', async () => {
     const [id = ''] = await finish(1);
     await archive.gather();
-    expect(await queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
     const batch = await taken();
-    expect(await queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
-    expect(await reader.delivery(org, id)).not.toBeNull();
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.reader.delivery(org, id)).not.toBeNull();
     await archive.done(org, batch?.id ?? '', 1);
-    expect(await queue.prune(forAWhile)).toMatchObject({ removed: 0, lost: 0 });
-    expect(await queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
-    expect(await reader.delivery(org, id)).toBeNull();
+    expect(await suite.queue.prune(forAWhile)).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
+    expect(await suite.reader.delivery(org, id)).toBeNull();
   });
 
   test('is not held up for others by an archive that is not written', async () => {
@@ -225,18 +217,18 @@ describe('pruning', () => {
     const [other = ''] = await finish(1, { owner: 'org_b' });
     await finish(3);
     await archive.gather();
-    expect(await queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
-    expect(await reader.delivery('org_b', other)).toBeNull();
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
+    expect(await suite.reader.delivery('org_b', other)).toBeNull();
   });
 
   test('lets history go that an archive cannot take while Redis is getting full, and says how much', async () => {
     await finish(2);
     await archive.gather();
     await archive.take([]);
-    expect(await queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 0, lost: 0 });
     await archive.failed(org, 'the store answered 503', { firstMs: 1, maxMs: 1 });
-    expect(await queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 2, lost: 2 });
-    const troubles = await new ArchiveTroubles({ redis: redis.client, prefix }).all();
+    expect(await suite.queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 2, lost: 2 });
+    const troubles = await new ArchiveTroubles({ redis: suite.redis.client, prefix }).all();
     expect(troubles.get(org)).toMatchObject({ failing: { message: 'the store answered 503' }, lost: { messages: 2 } });
   });
 
@@ -244,30 +236,30 @@ describe('pruning', () => {
     await finish(1);
     await finish(1, { outcome: dead });
     await archive.gather();
-    expect(await queue.prune({ ...due, unwritten: 'goes' })).toMatchObject({ removed: 2, lost: 2 });
-    expect(await redis.client.keys(`${base}m:*`)).toEqual([]);
+    expect(await suite.queue.prune({ ...due, unwritten: 'goes' })).toMatchObject({ removed: 2, lost: 2 });
+    expect(await suite.redis.client.keys(`${base}m:*`)).toEqual([]);
   });
 
   test('waits 72 hours for an archive that fails', async () => {
     await finish(2);
     await archive.gather();
     const dayMs = 24 * hourMs;
-    expect(await queue.prune({ finishedMs: -2 * dayMs, deadLettersMs: dayMs })).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.queue.prune({ finishedMs: -2 * dayMs, deadLettersMs: dayMs })).toMatchObject({ removed: 0, lost: 0 });
     // Not due for long enough: the clock of Redis cannot be moved, so the retention is.
-    expect(await queue.prune({ finishedMs: -4 * dayMs, deadLettersMs: dayMs })).toMatchObject({ removed: 2, lost: 2 });
+    expect(await suite.queue.prune({ finishedMs: -4 * dayMs, deadLettersMs: dayMs })).toMatchObject({ removed: 2, lost: 2 });
   });
 
   test('archives dead letters whose time is over, so that they are written as what they have become', async () => {
     const [id = ''] = await finish(1, { outcome: dead });
     await archive.gather();
     expect(await taken()).toBeNull();
-    expect(await queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
     await archive.gather();
     const batch = await taken();
     expect(await idsOf(batch)).toEqual([id]);
-    expect(await reader.delivery(org, id)).toMatchObject({ status: 'failed', deadLetterReason: 'max_retries_exceeded' });
+    expect(await suite.reader.delivery(org, id)).toMatchObject({ status: 'failed', deadLetterReason: 'max_retries_exceeded' });
     await archive.done(org, batch?.id ?? '', 1);
-    expect(await queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
   });
 
   test('removes the older history first, written or not kept in an archive', async () => {
@@ -275,14 +267,12 @@ describe('pruning', () => {
     const others = await finish(1, { owner: 'org_b' });
     await archive.gather();
     await archive.done(org, (await taken())?.id ?? '', 1);
-    await redis.client.hset(`${base}ctl`, field.control.newestIndexMs, Date.now() + 60_000);
+    await suite.redis.client.hset(`${base}ctl`, field.control.newestIndexMs, Date.now() + 60_000);
     const last = await finish(1, { owner: 'org_b' });
-    expect(await queue.prune(due)).toMatchObject({ removed: 2 });
-    expect(await Promise.all([...first, ...others, ...last].map(async (id) => (await reader.delivery('org_b', id)) !== null))).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 2 });
+    expect(
+      await Promise.all([...first, ...others, ...last].map(async (id) => (await suite.reader.delivery('org_b', id)) !== null)),
+    ).toEqual([false, false, true]);
   });
 });
 
@@ -291,11 +281,11 @@ describe('an archive', () => {
     await finish(1, { owner: `~${org}` });
     await finish(1, { owner: 'org_b' });
     const event = newWebhookEvent(org, [{ id: 'ep_a', applicationId: 'app_a' }]);
-    await acceptor.accept(event);
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
+    await suite.acceptor.accept(event);
+    await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), delivered);
     await archive.gather();
     expect(await idsOf(await taken())).toEqual([event.targets[0]?.messageId]);
-    expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 
   test('an archive that begins has what was finished before it, and one that begins again nothing twice', async () => {
@@ -323,8 +313,8 @@ describe('an archive', () => {
     await taken();
     await archive.end(org);
     await finish(1);
-    expect(await queue.prune(due)).toMatchObject({ removed: 3, lost: 0 });
-    const left = await redis.client.keys(`${base}*`);
+    expect(await suite.queue.prune(due)).toMatchObject({ removed: 3, lost: 0 });
+    const left = await suite.redis.client.keys(`${base}*`);
     expect(left.filter((key) => /:(fin|ar|arc|ah|az|arw|m|e)(:|$)/.test(key))).toEqual([]);
   });
 
@@ -333,8 +323,8 @@ describe('an archive', () => {
     await archive.gather();
     await taken();
     await archive.failed(org, 'no', { firstMs: 1, maxMs: 1 });
-    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization(org, new AbortController().signal);
-    const left = await redis.client.keys(`${base}*`);
+    await new RedisMessagePurger({ redis: suite.redis.client, prefix }).purgeOrganization(org, new AbortController().signal);
+    const left = await suite.redis.client.keys(`${base}*`);
     expect(left.filter((key) => /:(fin|ar|arc|ah|az|arw|m|e)(:|$)/.test(key))).toEqual([]);
   });
 
@@ -345,7 +335,7 @@ describe('an archive', () => {
     expect(await archive.failed(org, 'no', { firstMs: 60_000, maxMs: hourMs })).toBe(1);
     expect(await archive.take([])).toBeNull();
     for (let more = 0; more < 40; more++) await archive.failed(org, 'no', { firstMs: 60_000, maxMs: hourMs });
-    const [, at] = await redis.client.zrange(`${base}az`, '0', '0', 'WITHSCORES');
+    const [, at] = await suite.redis.client.zrange(`${base}az`, '0', '0', 'WITHSCORES');
     expect(Number(at) - Date.now()).toBeLessThanOrEqual(hourMs + 1000);
     expect(Number(at) - Date.now()).toBeGreaterThan(hourMs / 2);
   });
@@ -354,9 +344,9 @@ describe('an archive', () => {
 test('without archives pruning is one look more, and nothing else', async () => {
   await archive.end(org);
   await finish(5);
-  await redis.client.config('RESETSTAT');
-  expect(await queue.prune(forAWhile)).toMatchObject({ removed: 0 });
-  const stats = await redis.client.info('commandstats');
+  await suite.redis.client.config('RESETSTAT');
+  expect(await suite.queue.prune(forAWhile)).toMatchObject({ removed: 0 });
+  const stats = await suite.redis.client.info('commandstats');
   const calls = [...stats.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, count]) => `${name} ${count}`);
   expect(calls.filter((each) => !/^(config|info|evalsha|eval|time)/.test(each)).sort()).toEqual(['exists 1', 'xrange 2']);
 });

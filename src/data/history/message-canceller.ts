@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import type { CancelResult, DeliveryStatus, MessageCanceller } from '../shard/messages.ts';
+import type { CancelResult, DeliveryStatus } from '../shard/messages.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -43,8 +43,10 @@ type Said = CancelResult | { lanes: string[] };
 /**
  * Cancels messages in steps of one shard each. A message in a lane is found by its note of the entry, if it expires, or near its last stamp. Where neither leads to
  * the entry, a search reads the lane from its newest entry on, in pieces and for all messages of the lane at once.
+ *
+ * Throws UNAVAILABLE when Redis does not answer; a part may be done then, and all of it may be asked for again.
  */
-export class RedisMessageCanceller implements MessageCanceller {
+export class RedisMessageCanceller {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #reader: RedisMessageReader;
@@ -55,6 +57,7 @@ export class RedisMessageCanceller implements MessageCanceller {
     this.#reader = new RedisMessageReader({ redis, prefix, shards });
   }
 
+  /** At most 100 messages; `by`: name of who cancels. Has a result for each. */
   async cancel(org: string, ids: readonly string[], by: string): Promise<Map<string, CancelResult>> {
     const who = by.replace(/\s+/g, ' ').slice(0, maxNameLength);
     const results = new Map<string, CancelResult>();
@@ -79,6 +82,7 @@ export class RedisMessageCanceller implements MessageCanceller {
     return results;
   }
 
+  /** By the clock that says when messages are created, in milliseconds since the epoch. */
   async now(): Promise<number> {
     const [seconds, microseconds] = await this.#redis.time().catch(throwUnavailable);
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);

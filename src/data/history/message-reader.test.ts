@@ -62,6 +62,24 @@ describe('a list', () => {
     }
   });
 
+  test('a page that looks for nothing beyond has a cursor when it is full, and costs one read fewer', async () => {
+    const events = await accept(200);
+    const calls = async (page: PageQuery): Promise<[number, ViewPage<unknown>]> => {
+      await redis.client.config('RESETSTAT');
+      const found = await reader.deliveries('org_a', { routeId: 'rte_a' }, page);
+      const [, count = '0'] = /cmdstat_evalsha:calls=(\d+)/.exec(await redis.client.info('commandstats')) ?? [];
+      return [Number(count), found];
+    };
+    await calls({ limit: 1 });
+    const [readsAhead] = await calls({ limit: 100 });
+    const [reads, { items, nextCursor }] = await calls({ limit: 100, looksAhead: false });
+    expect([readsAhead - reads, items.length]).toEqual([1, 100]);
+    const rest = await reader.deliveries('org_a', { routeId: 'rte_a' }, { limit: 100, looksAhead: false, cursor: String(nextCursor) });
+    expect(rest.items.at(-1)?.eventId).toBe(events[0]?.id);
+    const end = { limit: 100, looksAhead: false as const, cursor: String(rest.nextCursor) };
+    expect(await reader.deliveries('org_a', { routeId: 'rte_a' }, end)).toMatchObject({ items: [], nextCursor: null });
+  });
+
   test('a list stays where it was while new entries come', async () => {
     const [oldest] = await accept(1);
     await accept(1);

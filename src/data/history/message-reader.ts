@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { newest, type Position } from '../shard/cursor.ts';
+import type { Position } from '../shard/cursor.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
   type Listing,
@@ -10,8 +10,8 @@ import {
   type ReaderOptions,
   type SearchLimits,
 } from '../shard/index-pages.ts';
-import { asksWhenFailed, failedWithin, filterScope } from '../shard/message-conditions.ts';
-import type { PayloadFilter } from '../shard/message-filter.ts';
+import { asksWhenFailed, failedWithin } from '../shard/message-conditions.ts';
+import { listed, type PayloadFilter } from '../shard/message-filter.ts';
 import type {
   AttemptView,
   DeliveryFilter,
@@ -22,7 +22,7 @@ import type {
   EventView,
   FailedSample,
   FilterResult,
-  MessageReader,
+  MessageEnd,
   PageQuery,
   ScannedPage,
 } from '../shard/messages.ts';
@@ -33,25 +33,20 @@ import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
-import { type DeliveryReading, deliveryReading, meetsDeliveryFilter, packIndex } from './delivery-listing.ts';
+import { type DeliveryReading, deliveryReading, isShownFirst, meetsDeliveryFilter } from './delivery-listing.ts';
+import { meetsEventFilter } from './event-listing.ts';
+import { EventLists } from './event-lists.ts';
 import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
-import { attemptViews, deliveryView, eventPlace, eventStatus, eventView, type MessageLocation } from './message-view.ts';
+import { hasHistory } from './known-ids.ts';
+import { attemptViews, deliveryView, eventView } from './message-view.ts';
+import { homePlace, type PlacedDelivery, type PlacedEvent, PlacedRecords } from './placed-records.ts';
 
 /** Shown with an event (`read.lua`). */
 const maxDeliveriesOfEvent = 1000;
-/** Steps of a search for a result of a route. */
-const maxSteps = 20;
-/** A message may move on while it is looked for. */
-const maxMoves = 4;
 
-interface PlacedDelivery extends MessageLocation {
-  view: DeliveryView;
-  number: number;
-}
-
-/** Throws UNAVAILABLE when Redis does not answer. */
-export class RedisMessageReader implements MessageReader {
+/** Events and deliveries for the facade. All lists are newest first. Throws UNAVAILABLE when Redis does not answer. */
+export class RedisMessageReader {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #shards: () => number;
@@ -59,6 +54,8 @@ export class RedisMessageReader implements MessageReader {
   readonly #searchLimits: SearchLimits;
   readonly #chunks: PayloadChunks;
   readonly #readers = new Map<number, ShardReader>();
+  readonly #records = new PlacedRecords((shard) => this.#in(shard));
+  readonly #eventLists: EventLists;
   readonly #counters = new CounterReader(() => this.#all());
 
   /** `shards`: how many there are; `fillMs`, `search`: for how long a page is filled. */
@@ -69,6 +66,11 @@ export class RedisMessageReader implements MessageReader {
     this.#chunks = new PayloadChunks({ redis, prefix });
     this.#prefix = prefix;
     this.#shards = shards;
+    this.#eventLists = new EventLists({
+      shards: () => this.#all(),
+      records: this.#records,
+      meets: (org, filter, { view, shard }) => this.#meets(org, filter, view, shard),
+    });
   }
 
   async event(org: string, id: string): Promise<EventView | null> {
@@ -77,10 +79,11 @@ export class RedisMessageReader implements MessageReader {
     const { shard, key } = place;
     const reply = await this.#in(shard).event(key);
     if (reply === null) return null;
-    const [event] = await this.#events(shard, [{ key, reply }]);
+    const [event] = await this.#records.events(shard, [{ key, reply }]);
     return event?.org === org ? event : null;
   }
 
+  /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
   async payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null> {
     const place = recordPlace(id);
     const reply = place && (await this.#in(place.shard).event(place.key));
@@ -92,21 +95,19 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>> {
-    const { ids, sourceId, statuses, where } = filter;
-    const meets = (view: EventView): boolean => view.org === org && (statuses === undefined || statuses.includes(view.status));
-    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
-      const events = await this.#events(shard, entries);
-      return events.map((view) => (view !== null && meets(view) ? view : null));
-    };
-    const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
-    const look = statuses === undefined ? undefined : { statuses: ` ${statuses.join(' ')} ` };
-    const scope = [org, sourceId, statuses?.toSorted().join(','), ...filterScope({ ids, where })];
-    const listing: Listing<EventView> = { index, kind: 'e', look, scope, views };
-    const isOfSource = (view: EventView): boolean => sourceId === undefined || view.sourceId === sourceId;
-    const found = ids === undefined ? null : await this.#placedEvents(ids);
-    const gathered = found?.filter(({ item }) => meets(item) && isOfSource(item)) ?? null;
+    const { ids } = filter;
+    const gathered = ids === undefined ? null : await this.#gatheredEvents(org, ids, filter);
+    const listing = await this.#eventLists.listing(org, filter, page.cursor);
     const search = this.#search<EventView>(org, filter, page, ({ id }) => id);
     return await listPage(this.#all(), listing, filter, page, { gathered, search, fillMs: this.#fillMs });
+  }
+
+  async #gatheredEvents(org: string, ids: readonly string[], filter: EventFilter): Promise<PlacedEvent[]> {
+    const { delivery } = filter;
+    const found = (await this.#records.placedEvents(ids)).filter(({ item }) => meetsEventFilter(org, filter, item));
+    if (delivery === undefined) return found;
+    const deliveries = await Promise.all(found.map(({ item }) => this.deliveriesOfEvent(org, item.id, delivery)));
+    return found.filter((_, i) => deliveries[i]?.length !== 0);
   }
 
   /** Bytes of the payloads of those of the events that there are, by id. */
@@ -124,20 +125,7 @@ export class RedisMessageReader implements MessageReader {
     return new Map(sizes.flat());
   }
 
-  /** Events that there are, each with its place in lists. */
-  async #placedEvents(ids: readonly string[]): Promise<{ at: Position; item: EventView }[]> {
-    const places = ids.flatMap((id) => recordPlace(id) ?? []);
-    const found = await Promise.all(
-      [...Map.groupBy(places, ({ shard }) => shard)].map(async ([shard, group]) => {
-        const keys = group.map(({ key }) => key);
-        const entries = (await this.#in(shard).eventHeadViews(keys)).map((reply, i) => ({ key: keys[i] ?? '', reply }));
-        const views = await this.#events(shard, entries);
-        return views.flatMap((item, i) => (item === null ? [] : [{ at: eventPlace(shard, entries[i]?.reply), item }]));
-      }),
-    );
-    return found.flat();
-  }
-
+  /** Those of the first 1,000 deliveries of an event that the filter lets pass. */
   async deliveriesOfEvent(org: string, eventId: string, filter: Omit<DeliveryFilter, 'where'> = {}): Promise<DeliveryView[]> {
     const all = await this.#deliveriesOfEvent(org, eventId);
     const judged = await Promise.all(all.map(async (view) => ((await this.#meets(org, filter, view)) ? view : null)));
@@ -156,12 +144,13 @@ export class RedisMessageReader implements MessageReader {
       return deliveryView(shard, text(messageKey), view);
     });
     const places = eventView(shard, key, event).elsewhere;
-    const elsewhere = await this.#deliveries(places.slice(0, maxDeliveriesOfEvent));
+    const elsewhere = await this.#records.deliveries(places.slice(0, maxDeliveriesOfEvent));
     const found = new Map(here.map(({ view }) => [view.id, view]));
     for (const { id, view } of elsewhere.values()) found.set(id, view);
     return [...found.values()].filter((view) => view.org === org).slice(0, maxDeliveriesOfEvent);
   }
 
+  /** All routes whose filter the event has not met, in the order in which they were judged. */
   async filterResults(org: string, eventId: string): Promise<FilterResult[]> {
     const place = recordPlace(eventId);
     const reply = place && (await this.#in(place.shard).filterResults(place.key));
@@ -176,8 +165,8 @@ export class RedisMessageReader implements MessageReader {
 
   /** The deliveries that there are, each with the shard where it is now. */
   async placed(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
-    const places = ids.flatMap((id) => placeOf(id) ?? []);
-    return new Map([...(await this.#deliveries(places))].filter(([, { view }]) => view.org === org));
+    const places = ids.flatMap((id) => homePlace(id) ?? []);
+    return new Map([...(await this.#records.deliveries(places))].filter(([, { view }]) => view.org === org));
   }
 
   async deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>> {
@@ -186,16 +175,12 @@ export class RedisMessageReader implements MessageReader {
     const { fromMs: _from, toMs: _to, ...besidesTimes } = filter;
     // The range says it, in the stamps of the index.
     const judged = filter.destinationId === undefined ? filter : besidesTimes;
-    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
-      const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
-      const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
-      const elsewhere = await this.#deliveries(moved);
+    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[], walked: string) => {
+      const found = await this.#records.resolved(shard, entries);
       return await Promise.all(
-        here.map(async (each) => {
-          if (each === null) return null;
-          const found = elsewhere.get(each.view.id);
-          const view = found?.view ?? each.view;
-          return (await this.#meets(org, judged, view, found?.shard ?? shard)) ? view : null;
+        found.map(async (each) => {
+          if (each === null || isShownFirst(filter, each.view, walked)) return null;
+          return (await this.#meets(org, judged, each.view, each.shard)) ? each.view : null;
         }),
       );
     };
@@ -236,43 +221,24 @@ export class RedisMessageReader implements MessageReader {
     { isWaiting }: { isWaiting: boolean },
   ): Promise<{ at: Position; item: DeliveryView }[] | null> {
     const { ids, routeId, destinationId } = filter;
-    const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
+    const narrow = listed(destinationId ?? routeId);
     const places =
       ids !== undefined
-        ? ids.flatMap((id) => placeOf(id) ?? [])
+        ? ids.flatMap((id) => homePlace(id) ?? [])
         : isWaiting
           ? await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, maxGathered))
           : null;
     if (places === null) return null;
-    const found = [...(await this.#deliveries(places)).values()];
+    const found = [...(await this.#records.deliveries(places)).values()];
     const judged = await Promise.all(found.map(({ view, shard }) => this.#meets(org, filter, view, shard)));
     return found
       .filter((_, i) => judged[i] === true)
       .map(({ id, view, number }) => ({ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }));
   }
 
-  async hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean> {
-    const kind = of === 'events' ? 'e' : 'm';
-    const isOwn = async (shard: ShardReader): Promise<boolean> => {
-      const [entry] = await shard.entries(`i:${id}`, kind, { position: newest, fromMs: 0, count: 1 });
-      if (entry === undefined || entry.reply === null)
-        return of === 'deliveries' && id.startsWith('rte_') && (await this.#hasResult(shard, org, id));
-      const { view } = kind === 'e' ? eventView(shard.shard, entry.key, entry.reply) : deliveryView(shard.shard, entry.key, entry.reply);
-      return view.org === org;
-    };
-    return (await Promise.all(this.#all().map(isOwn))).includes(true);
-  }
-
-  /** Whether an event has not met the filter of the route, among the newest events of the organization. */
-  async #hasResult(shard: ShardReader, org: string, routeId: string): Promise<boolean> {
-    let position = newest;
-    for (let step = 0; step < maxSteps; step++) {
-      const { entries, last } = await shard.look(packIndex(org), 'm', { position, fromMs: 0, count: 1, looks: maxGathered, routeId });
-      if (entries.length > 0) return true;
-      if (last === null) return false;
-      position = { ...last, shard: shard.shard };
-    }
-    return false;
+  /** Whether there is an event of a source or event type, or a delivery of a route, application, destination or endpoint, in the organization. */
+  hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean> {
+    return hasHistory(this.#all(), { org, id, of });
   }
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {
@@ -285,6 +251,7 @@ export class RedisMessageReader implements MessageReader {
     return key === null ? [] : attemptViews(...(await this.#in(shard).attempts(key)));
   }
 
+  /** The newest failed messages of a route, with at most `payloadBytes` of each payload. */
   failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]> {
     return failedSamples(this.#all(), { org, routeId, ...options });
   }
@@ -293,78 +260,20 @@ export class RedisMessageReader implements MessageReader {
     return this.#counters.destination(org, id);
   }
 
+  /** Of a source, or of a route those that it has taken. */
   eventCounters(org: string, id: string): Promise<EventCounters> {
     return this.#counters.events(org, id);
   }
 
   async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {
-    const place = placeOf(id);
-    const found = place === null ? undefined : (await this.#deliveries([place])).get(id);
+    const place = homePlace(id);
+    const found = place === null ? undefined : (await this.#records.deliveries([place])).get(id);
     return found?.view.org === org ? found : null;
   }
 
-  /** Messages by id, wherever they have moved. What is just on its way is shown as it was where it left. */
-  async #deliveries(places: readonly MessageLocation[]): Promise<Map<string, PlacedDelivery>> {
-    const found = new Map<string, PlacedDelivery>();
-    let open = places;
-    for (let moves = 0; moves < maxMoves && open.length > 0; moves++) {
-      const next: MessageLocation[] = [];
-      const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
-      for (const { id, shard, key, reply } of read) {
-        if (reply === null || reply === undefined) continue;
-        const { view, elsewhere, number } = deliveryView(shard, key, reply);
-        found.set(id, { id, shard, view, number });
-        if (elsewhere !== null) next.push({ id, shard: elsewhere });
-      }
-      open = next;
-    }
-    return found;
-  }
-
-  async #events(shard: number, entries: readonly { key: string; reply: unknown }[]): Promise<(EventView | null)[]> {
-    const events = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
-    const letters = await this.#letters(events.flatMap((event) => event?.elsewhere ?? []));
-    return events.map((event) => {
-      if (event === null) return null;
-      const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing).join('');
-      return { ...event.view, status: eventStatus(event.letters + others) };
-    });
-  }
-
-  async #letters(places: readonly MessageLocation[]): Promise<Map<string, string>> {
-    const found = new Map<string, string>();
-    let open = places;
-    for (let moves = 0; moves < maxMoves && open.length > 0; moves++) {
-      const next: MessageLocation[] = [];
-      for (const { id, reply } of await this.#perShard(open, (reader, keys) => reader.letters(keys))) {
-        if (reply === null || reply === undefined) continue;
-        found.set(id, reply.letter);
-        if (reply.elsewhere !== null) next.push({ id, shard: reply.elsewhere });
-      }
-      open = next;
-    }
-    return found;
-  }
-
-  async #perShard<R>(
-    places: readonly MessageLocation[],
-    read: (reader: ShardReader, keys: readonly string[]) => Promise<readonly R[]>,
-  ): Promise<{ id: string; shard: number; key: string; reply: R | undefined }[]> {
-    const byShard = Map.groupBy(places, ({ shard }) => shard);
-    const replies = await Promise.all(
-      [...byShard].map(async ([shard, group]) => {
-        const keyed = group.flatMap(({ id }) => {
-          const key = recordKey(id, shard);
-          return key === null ? [] : [{ id, shard, key }];
-        });
-        const answers = await read(
-          this.#in(shard),
-          keyed.map(({ key }) => key),
-        );
-        return keyed.map((each, i) => ({ ...each, reply: answers[i] }));
-      }),
-    );
-    return replies.flat();
+  /** How those of the messages have ended that are not under way any more, by id; null: the message is gone. */
+  ends(ids: readonly string[]): Promise<Map<string, MessageEnd | null>> {
+    return this.#records.ends(ids);
   }
 
   #all(): ShardReader[] {
@@ -376,10 +285,4 @@ export class RedisMessageReader implements MessageReader {
     this.#readers.set(shard, known);
     return known;
   }
-}
-
-/** Where a message is looked for first; null: the id is none. */
-function placeOf(id: string): MessageLocation | null {
-  const shard = homeShard(id);
-  return shard === null ? null : { id, shard };
 }

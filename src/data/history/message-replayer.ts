@@ -7,7 +7,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import type { QuotaSteps } from '../intake/quota-steps.ts';
 import { ByteShares } from '../queue/byte-shares.ts';
-import type { DeadLetterStats, DeliveryStatus, DeliveryView, MessageReplayer, ReplayRequest } from '../shard/messages.ts';
+import type { DeadLetterStats, DeliveryStatus, DeliveryView, ReplayRequest } from '../shard/messages.ts';
 import { homeShard } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { archiveIn, carryOut, finishIntent, type MessageResult } from './carry-out-intent.ts';
@@ -32,7 +32,11 @@ interface Options {
   quotaSteps?: Pick<QuotaSteps, 'reached'>;
 }
 
-export class RedisMessageReplayer implements MessageReplayer {
+/**
+ * Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full; what was begun by then is finished by this process, or by
+ * another (`intent-finisher.ts`).
+ */
+export class RedisMessageReplayer {
   readonly #world: { redis: RedisClient; prefix: string; clock: Clock };
   readonly #shards: () => number;
   readonly #reader: RedisMessageReader;
@@ -47,6 +51,11 @@ export class RedisMessageReplayer implements MessageReplayer {
     this.#intents = new MessageIntents({ ...this.#world, ...(quotaSteps && { quotaSteps }) });
   }
 
+  /**
+   * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
+   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
+   * is against it; not asked when an equal request has begun.
+   */
   async replay(org: string, id: string, request: ReplayRequest & { check?: () => Promise<unknown> } = {}): Promise<string> {
     const results = await this.#replays(org, request, async () => {
       await request.check?.();
@@ -60,6 +69,7 @@ export class RedisMessageReplayer implements MessageReplayer {
     return result.newId;
   }
 
+  /** The same of at most 100 deliveries, of which those that cannot be replayed are left out. All or none are begun: QUOTA_EXCEEDED. */
   async replayMany(
     org: string,
     ids: readonly string[],
@@ -124,6 +134,7 @@ export class RedisMessageReplayer implements MessageReplayer {
     await this.#shares.refuseOver(account, shards);
   }
 
+  /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
   async archive(org: string, id: string): Promise<void> {
     const place = (await this.#reader.placed(org, [id])).get(id);
     if (place === undefined) throw notFound();
@@ -131,6 +142,7 @@ export class RedisMessageReplayer implements MessageReplayer {
     if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is not a dead letter.');
   }
 
+  /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
   async archiveMany(
     org: string,
     ids: readonly string[],

@@ -10,6 +10,7 @@ import type {
   DeliveryView,
   EventStatus,
   EventView,
+  MessageEnd,
 } from '../shard/messages.ts';
 import type { ChunkedPayload } from '../shard/payload-chunks.ts';
 import { homeShard, recordId } from '../shard/record-key.ts';
@@ -99,8 +100,10 @@ export function deliveryView(
     waitingUntilMs: wait?.untilMs ?? null,
     lastResponseStatus: last?.responseStatus ?? null,
     ...lastError(status, record, last),
+    ...(last?.sentAs !== undefined && { lastSentAs: last.sentAs }),
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
+    failedOverAtMs: text(original) === '' ? null : stampMs(record.get('j')),
     replayedFrom: record.get('rp') ?? null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
@@ -116,6 +119,11 @@ export function deliveryView(
   };
   const place = Number(record.get('i')?.split('-')[1] ?? '0');
   return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook, number: place };
+}
+
+/** How a message has ended, from its status letter and its dead-letter reason. */
+export function messageEnd(letter: string, reason: string): MessageEnd {
+  return { status: statuses.get(letter) ?? 'pending', deadLetterReason: deadLetterReason(reason) };
 }
 
 /** What messages to webhook endpoints show besides. */
@@ -155,11 +163,23 @@ function lastError(
     return { lastErrorType: 'disabled', lastErrorMessage: 'the endpoint or its application was disabled for too long' };
   if (record.get('er') === 'expired')
     return { lastErrorType: 'expired', lastErrorMessage: 'the message was not delivered before it expired' };
+  const failed = last?.errorType == null ? null : last.errorMessage;
+  const end = reason === undefined ? undefined : ends.get(reason);
   return {
     lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
-    lastErrorMessage: record.get('fm') ?? (last?.errorType == null ? null : last.errorMessage),
+    lastErrorMessage: reason === 'expired' && failed !== null ? `${end}; before: ${failed}` : (record.get('fm') ?? failed ?? end ?? null),
   };
 }
+
+/** In words, of dead letters that no attempt explains. */
+const ends: ReadonlyMap<string, string> = new Map([
+  ['expired', 'the message was not delivered before it expired'],
+  ['queue_limit_exceeded', 'the queue was full, or the message waited there for too long'],
+  ['circuit_breaker_exhausted', 'the circuit was open for too long'],
+  ['destination_not_found', 'the destination or endpoint does not exist any more'],
+  ['route_deleted', 'the route was deleted'],
+  ['payload_not_found', 'the payload is no longer stored'],
+]);
 
 /** `circuit_open` of a message that an open circuit has kept from being sent: one that waits for it, failed over for it, or ended for it. */
 function errorWithoutAttempt(status: DeliveryStatus, record: ReadonlyMap<string, string>): DeliveryErrorType | null {

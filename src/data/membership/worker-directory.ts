@@ -19,15 +19,6 @@ export interface Beat {
   dead: string[];
 }
 
-/** Which workers there are. Throws UNAVAILABLE when Redis does not answer. */
-export interface WorkerDirectory {
-  beat(worker: string, slots: number): Promise<Beat>;
-  /** The worker ends; others put back what it may still hold. */
-  leave(worker: string, options: { mayHoldWork: boolean }): Promise<void>;
-  /** What a dead worker held was put back in all shards. */
-  forget(worker: string): Promise<void>;
-}
-
 /** They share one slot; see `beat.lua`. */
 export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string; versions: string } {
   const base = `${prefix}{workers}:`;
@@ -91,7 +82,8 @@ function versionOf(field: string): string | null {
   return field === '' ? null : field;
 }
 
-export class RedisWorkerDirectory implements WorkerDirectory {
+/** Which workers there are. Throws UNAVAILABLE when Redis does not answer. */
+export class RedisWorkerDirectory {
   readonly #redis: RedisClient;
   readonly #shards: number;
   readonly #version: string;
@@ -113,10 +105,12 @@ export class RedisWorkerDirectory implements WorkerDirectory {
     return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
   }
 
+  /** The worker ends; others put back what it may still hold. */
   async leave(worker: string, { mayHoldWork }: { mayHoldWork: boolean }): Promise<void> {
     await this.#leave(worker, mayHoldWork ? 'held' : 'end');
   }
 
+  /** What a dead worker held was put back in all shards. */
   async forget(worker: string): Promise<void> {
     await this.#leave(worker, 'dead');
   }

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { defaultPool } from '../../core/default-pool.ts';
@@ -11,24 +11,19 @@ import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import { OrganizationPools } from './organization-pools.ts';
 
 const prefix = 'test:';
-let world: MessageQueue;
+const world = messageQueueSuite(prefix);
 let pools: OrganizationPools;
 /** Of the pool `x`; that of the world is of the default one. */
 let queue: RedisDeliveryQueue;
 let runs: { here: CronRuns; there: CronRuns };
 
-beforeAll(async () => {
-  world = await startMessageQueue(prefix);
+beforeAll(() => {
   const options = { redis: world.redis.client, prefix };
   pools = new OrganizationPools({ ...options, shards: 1 });
   queue = new RedisDeliveryQueue({ ...options, pool: 'x' });
   runs = { here: new CronRuns(options), there: new CronRuns({ ...options, pool: 'x' }) };
 });
-afterAll(() => world.redis.stop());
-beforeEach(async () => {
-  await world.reset();
-  await queue.tend('w@x', 64);
-});
+beforeEach(() => queue.tend('w@x', 64));
 
 async function accept(count: number, org = 'org_a', destinations = ['dst_a']): Promise<void> {
   for (let k = 0; k < count; k++) await world.acceptor.accept({ ...newEvent({ destinations }), org });

@@ -15,6 +15,7 @@
 -- @include "../shard/includes/pools.lua"
 -- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/pool-changes.lua"
+-- @include "../queue/includes/account.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
 local max_messages = 200
@@ -123,6 +124,8 @@ end
 if call('EXISTS', names) == 1 then
   return 1
 end
+call('DEL', P .. 'waiting:' .. account_of(org))
+call('ZREM', P .. 'turns:waiting', account_of(org))
 for _, route in ipairs(call('SMEMBERS', P .. 'alr:' .. org)) do
   for _, field in ipairs(call('HKEYS', P .. 'al:' .. route)) do
     local channel = string.match(field, '^i:(.+)$')

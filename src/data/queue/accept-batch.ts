@@ -1,4 +1,5 @@
 import { PosthornError } from '../../core/errors.ts';
+import { inParts } from '../../core/in-parts.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import { encodeEvent } from '../shard/event-text.ts';
 import type { NewEvent } from '../shard/messages.ts';
@@ -70,7 +71,7 @@ export function acceptArguments(
 /** Messages as they stand in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */
 export function outboxEntries(targets: readonly Target[], shard: number): { shard: number; count: number; lines: string }[] {
   return [...Map.groupBy(targets, (target) => target.shard)].flatMap(([to, group]) =>
-    chunks(group).map((some) => {
+    inParts(group, messagesPerCall).map((some) => {
       const lines = some.map((target) => lineOf(target, shard));
       return { shard: to, count: some.length, lines: lines.join('\n') };
     }),
@@ -93,12 +94,6 @@ function lineOf(target: Target, shard: number): string {
 function timesOf({ notBeforeMs, expiresAtMs }: Target): string {
   const earliest = notBeforeMs === undefined ? '' : `;b${notBeforeMs}`;
   return expiresAtMs === undefined ? earliest : `${earliest};x${expiresAtMs}`;
-}
-
-function chunks(targets: readonly Target[]): Target[][] {
-  return Array.from({ length: Math.ceil(targets.length / messagesPerCall) }, (_, i) =>
-    targets.slice(i * messagesPerCall, (i + 1) * messagesPerCall),
-  );
 }
 
 function keyOf(id: string, shard: number): string {

@@ -129,7 +129,7 @@ local function store_invalid(e, invalid)
   index_add(P .. 'i:fail:' .. invalid.route, stamp, invalid.id)
   note_failure(e.org, invalid.id, stamp)
   if invalid.failed_for ~= '-' then
-    note_end(invalid.route, invalid.failed_for, 'f', 1, invalid.id)
+    note_end(e.org, invalid.route, invalid.failed_for, 'f', 1, invalid.id)
   end
   index_add(P .. 'i:' .. e.org, stamp, invalid.id)
   index_add(P .. 'i:' .. invalid.route, stamp, invalid.id)

@@ -31,6 +31,11 @@ const samplesOf = (org: string) => redis.client.hgetall(`${base}st:${org}:m${Mat
 const sampledBacklogs = async (org: string) =>
   Object.fromEntries(Object.entries(await samplesOf(org)).map(([name, value]) => [name, Number(value.split(' ')[0])]));
 
+/** Repeats what resolves to whether there may be more. */
+async function repeat(step: () => Promise<boolean>): Promise<void> {
+  while (await step());
+}
+
 describe('a sample of the backlogs', () => {
   test('is due once in five minutes, and taken by one worker', async () => {
     await accept('org_a', 'dst_a', 3);
@@ -71,6 +76,27 @@ describe('a sample of the backlogs', () => {
     await queue.sampleBacklogs();
     expect((await sampledBacklogs('org_a'))['*']).toBe(50);
     for (let i = 0; i < 5; i++) expect((await sampledBacklogs(`org_b${i}`))['*']).toBe(1);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['for their setting', async () => repeat(async () => (await queue.dequeue('w1', 64)).unconfigured.length > 0)],
+    [
+      'for their retry',
+      async () =>
+        repeat(async () => {
+          const jobs = await takeFrom(queue, 'w1', 64);
+          await settleAll(queue, 'w1', jobs, { type: 'retry', attempt: failure, delayMs: 3_600_000 });
+          return jobs.length > 0;
+        }),
+    ],
+  ])('finds a target that waits behind 400 of another organization %s', async (_, letWait) => {
+    for (let i = 0; i < 400; i++) await accept('org_a', `dst_${i}`);
+    await letWait();
+    await accept('org_b', 'dst_b', 3);
+    await letWait();
+    await queue.sampleBacklogs();
+    expect((await sampledBacklogs('org_b'))['*']).toBe(3);
+    expect((await sampledBacklogs('org_a'))['*']).toBeGreaterThanOrEqual(150);
   });
 
   test('costs the same commands whatever has waited there for how long, and goes with its organization', async () => {

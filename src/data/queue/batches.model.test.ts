@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { forgetStaleNames } from '../../../test/support/come-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
@@ -207,6 +208,7 @@ class Run {
     expect(total.delivered + total.failed + (byReason.cancelled ?? 0)).toBe(this.#accepted.length);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
     while (await this.#queue.foldTallies());
+    await forgetStaleNames(redis.client, base, this.#queue);
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st|i:batch):.*|t:\d+)$/.test(key))).toEqual([]);
   }

@@ -10,7 +10,7 @@
 -- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
 -- of its windows and [20] these (shared-limiter.lua), [21] whose messages move on because the target does not serve (mv in failover.lua) or '',
 -- [22] why it is paused or does not serve, or '', [23] 1: its organization receives Posthorn's own events, 0: not,
--- [24] 1: its messages go out in order (order.lua), 0: not, '': as before; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- [24] 1: its messages go out in order (order.lua), 0: not, '': as before, [25] failover destinations that do not serve yet, separated by spaces, or ''; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
 -- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -18,6 +18,7 @@
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/waiting.lua"
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
@@ -47,7 +48,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'io')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'io', 'fw')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end
@@ -82,10 +83,13 @@ end
 if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
   local ends = whole(tonumber(t[7]) + tonumber(ARGV[10]))
   call('HSET', key, 'cu', ends)
-  call('ZADD', P .. 'waiting', ends, '!' .. n)
+  waiting.add('!' .. n, org, ends)
+end
+if ARGV[25] ~= '' then
+  call('HSET', key, 'fw', ARGV[25])
 end
 local failover = {}
-for k = 25, #ARGV do
+for k = 26, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end
@@ -107,7 +111,7 @@ elseif was_ordered and not is_ordered and (blocked == 'cap' or blocked == '~o' .
   -- Earlier messages hold it up no longer.
   unblock(n, blocked)
 elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
-  call('ZADD', P .. 'waiting', now, destination)
+  waiting.add(destination, org, now)
 end
 if ARGV[3] == '1' then
   call('HSET', key, 'p', was_paused and was_paused ~= '1' and was_paused or whole(now))

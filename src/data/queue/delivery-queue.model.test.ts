@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { forgetStaleNames } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
@@ -210,6 +211,7 @@ class Run {
     // A target whose stream was drained leaves `ready` with the next dequeue.
     await this.#dequeue(finisher, 64, false);
     await this.take({ do: 'move', pool: defaultPool });
+    await forgetStaleNames(redis.client, base, this.#queue);
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|ordered|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }

@@ -3,9 +3,7 @@ import type { ThrottleRecord } from '../../core/records.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import type { DeadLetterReason } from '../shard/messages.ts';
-import type { ChunkedPayload } from '../shard/payload-chunks.ts';
 import type { PauseReason } from '../shard/waits.ts';
-import type { EventOutput } from './event-output.ts';
 
 /** One (route, destination), by the number that it has in its shard. */
 export interface Target {
@@ -47,8 +45,11 @@ export interface TargetSetting {
   /** Higher ones come first where targets wait for one limiter. */
   priority: number;
   circuit: CircuitSetting;
-  /** Where messages go that this target fails to deliver, in order; `afterAttempts` null: once its retries are used up. */
-  failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
+  /**
+   * Where messages go that this target fails to deliver, in order; `awaited`: those of the route's list that do not serve yet; `afterAttempts` null: once its
+   * retries are used up.
+   */
+  failover: { destinations: readonly { id: string; shard: number }[]; awaited?: readonly string[]; afterAttempts: number | null };
   /** Null: messages go out one by one. Else a batch is complete at so many records or bytes, or when its oldest is so old. */
   batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
   /** Its messages go out in the order in which the shard took them in, one at a time (`shard/includes/order.lua`); null: as before. */
@@ -103,7 +104,7 @@ export interface Job {
   hasOutput: boolean;
   /** Of the subscription of a webhook endpoint. */
   transformId: string | null;
-  /** The job is a batch of messages (`DeliveryQueue.batch`); its key stands for them. */
+  /** The job is a batch of messages (`RedisDeliveryQueue.batch`); its key stands for them. */
   isBatch: boolean;
 }
 
@@ -223,6 +224,8 @@ export interface QueueFigures {
   /** Messages that more workers of its pool could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
   backlog: number;
   earlyEnds: EarlyEnds;
+  /** Messages of targets with order that wait for an earlier one of theirs. */
+  behindEarlier: number;
 }
 
 /**
@@ -240,79 +243,4 @@ export interface Retention {
 export interface TurnOrder {
   busiest?: string | null;
   without?: readonly string[];
-}
-
-/**
- * The work of one shard as a worker sees it. Every call is one script and may be sent again; a call that throws may have
- * happened. Throws UNAVAILABLE when Redis does not answer.
- */
-export interface DeliveryQueue {
-  /** Up to `count` (1..64) messages, fairest first. It looks for ends when there are none. */
-  dequeue(worker: string, count: number, slowAttempts?: SlowAttempts, order?: TurnOrder): Promise<DequeueAnswer>;
-  /** The batch that a job stands for; null when it has ended. */
-  batch(job: Job): Promise<Batch | null>;
-  /** The events of members, in their order; null for a payload that is gone. */
-  events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]>;
-  /** The payload of an event that has it in chunks; null when it is gone. */
-  payload(chunks: ChunkedPayload): Promise<Buffer | null>;
-  /** For which members the output of the route's transform is kept, in their order. */
-  haveOutputs(target: Target, members: readonly BatchMember[]): Promise<boolean[]>;
-  /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
-  leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean>;
-  /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
-  cut(worker: string, job: Job, at: { last: BatchMember; first: BatchMember }): Promise<boolean>;
-  /** Lets members of ended batches follow them, a bounded number; `hasEndedBatches`: call again. */
-  endBatches(): Promise<ShardHints>;
-  /** What the worker holds without knowing of it. */
-  adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
-  settle(worker: string, settlements: readonly Settlement[], options?: { ring?: boolean }): Promise<SettleAnswer>;
-  /**
-   * The output of a transform that is kept for a message, which is that of its event and route; null when there is none. `made` is
-   * kept when there is none, and then answered.
-   */
-  output(
-    message: { messageKey: string; eventId: string; target: { routeId: string } },
-    made: EventOutput | null,
-  ): Promise<EventOutput | null>;
-  /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
-  promote(): Promise<ShardHints & { moved: number }>;
-  /** Puts back what the dead workers held, and what is held past its deadline. */
-  reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
-  /** `totalSlots`: what all living workers of the pool can do at a time. */
-  tend(worker: string, totalSlots: number): Promise<ShardState>;
-  /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
-  configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }>;
-  /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */
-  endWaits(targets: readonly Target[], cursor: string): Promise<{ next: string | null }>;
-  /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
-  configureShared(id: string, limiter: SharedLimiter | null): Promise<ShardHints>;
-  /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
-  pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
-  /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
-  targets(first: number, options?: { onlyBound?: boolean }): Promise<{ targets: Target[]; next: number | null }>;
-  /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
-  targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]>;
-  /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
-  targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
-  /** All targets of routes and destinations of an organization, in the same way. */
-  targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
-  /**
-   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
-   * step, whether there is more, and whether retries wait.
-   */
-  drop(gone: GoneTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }>;
-  /** The same for waiting retries of several targets; `next` is null at the end. */
-  dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }>;
-  /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
-  prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
-  /**
-   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; looks at the next of them with each
-   * call, and ends a bounded number of messages.
-   */
-  expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }>;
-  /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
-  foldTallies(): Promise<boolean>;
-  /** Samples what waits at the targets for the series of the analytics, at most once in five minutes. */
-  sampleBacklogs(): Promise<void>;
-  figures(): Promise<QueueFigures>;
 }

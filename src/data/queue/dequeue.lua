@@ -29,6 +29,7 @@
 -- @include "includes/slow-room.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/order.lua"
+-- @include "includes/waiting.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
@@ -186,7 +187,7 @@ local function give_over(n, org, t, start, quantum)
   if not failover.candidate(any_message, t.fo, false) then
     circuit_park(n, org)
     if t.fo then
-      call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+      waiting.add_sooner('!' .. n, org, now + open_again_ms)
     end
     return 0
   end
@@ -194,7 +195,7 @@ local function give_over(n, org, t, start, quantum)
   call('HSET', P .. 't:' .. n, 'f', start + looked_at)
   if stay > 0 and stay == looked_at then
     circuit_park(n, org)
-    call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+    waiting.add_sooner('!' .. n, org, now + open_again_ms)
   elseif looked_at == quantum or stay > 0 then
     call('ZADD', P .. 'ready:' .. org, start + looked_at, n)
   end

@@ -41,7 +41,7 @@ if budget > 0 and call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
 end
 if budget > 0 then
   deactivate(n, org)
-  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'od', 'ow')
+  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'od', 'ow', 'fw')
   call('SREM', P .. 'paused', n)
   call('SREM', P .. 'broken', n)
   call('ZREM', P .. 'waiting', '!' .. n)

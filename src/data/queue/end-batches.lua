@@ -146,7 +146,7 @@ local function end_member(message, batch)
   feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
   local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, nil, how == 'd' and 'o' or nil) }
   if how == 'd' and batch.has_alerts then
-    note_success(message, batch.route, batch.destination)
+    note_success(message, batch.org, batch.route, batch.destination)
   end
   for _, value in ipairs(ending) do
     fields[#fields + 1] = value

@@ -4,8 +4,9 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait in a paused target.
--- Reply: {how many, 1 when there is more of the targets that were looked at}.
+-- Reply: {how many, 1 when there is more of the targets that were looked at}. An error at one target leaves the others as they are without it.
 -- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/apart.lua"
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
@@ -34,6 +35,8 @@ local function expire_paused(n)
   more = more or has_more
 end
 
+local function nothing_to_put_back() end
+
 local cursor = call('HGET', ctl, 'paused') or '0'
 local scan = call('SSCAN', P .. 'paused', cursor, 'COUNT', per_step)
 for _, n in ipairs(scan[2]) do
@@ -41,7 +44,7 @@ for _, n in ipairs(scan[2]) do
     more = true
     break
   end
-  expire_paused(n)
+  apart.run(expire_paused, nothing_to_put_back, n)
 end
 if not more and scan[1] ~= cursor then
   call('HSET', ctl, 'paused', scan[1])
@@ -49,4 +52,4 @@ end
 write_counts()
 write_status_counts()
 write_unfinished()
-return { expired, more and 1 or 0 }
+return apart.reply({ expired, more and 1 or 0 })

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
@@ -9,7 +10,7 @@ const failed: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
 const suite = failoverSuite({ shards });
 const { prefix } = suite;
 
-const listed = async (destinationId: string): Promise<string[]> =>
+const listed = async (destinationId: string | string[]): Promise<string[]> =>
   (await suite.reader.deliveries('org_a', { destinationId }, { limit: 10 })).items.map(({ id }) => id);
 const indexed = (shard: number, destinationId: string) => suite.redis.client.zcard(`${suite.queues.base(shard)}i:${destinationId}`);
 const failures = () => suite.redis.client.zcard(`${suite.queues.base(0)}i:bad:org_a`);
@@ -34,6 +35,8 @@ describe.each([
     const failover = { destinations: spares, afterAttempts: 1 };
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0, { failover }), delivered);
     const id = await suite.queues.send('dst_a', 0);
+    // It moves in another millisecond.
+    await pause(2);
     if (hasFailed) await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), failed);
     else await suite.queues.setCircuit(0, 'dst_a', 'open');
     const jobs = hasFailed ? [] : await suite.queues.take(0);
@@ -56,9 +59,23 @@ describe.each([
     });
     expect(await listed('dst_a')).toContain(id);
     expect(await listed('dst_b')).toEqual([id]);
+    expect((await listed(['dst_b', 'dst_a'])).toSorted()).toEqual((await listed('dst_a')).toSorted());
     expect([await indexed(shard, 'dst_b'), await failures()]).toEqual([1, expected]);
     await pruneAll();
     expect(await suite.redis.client.keys(`${prefix}*i:*`)).toEqual([]);
+  });
+
+  test('list it from its creation on and from its move on, by either destination that it had then', async () => {
+    const id = await atSpare(true);
+    const { createdAtMs = 0, failedOverAtMs = 0 } = (await suite.reader.delivery('org_a', id)) ?? {};
+    const since = async (destinationId: string | string[], fromMs: number) =>
+      (await suite.reader.deliveries('org_a', { destinationId, fromMs }, { limit: 10 })).items.filter((each) => each.id === id).length;
+    const movedAtMs = failedOverAtMs ?? 0;
+    expect(movedAtMs).toBeGreaterThan(createdAtMs);
+    const both = ['dst_a', 'dst_b'];
+    expect([await since(both, createdAtMs), await since('dst_a', createdAtMs), await since('dst_b', createdAtMs)]).toEqual([1, 1, 1]);
+    expect([await since(both, movedAtMs), await since('dst_a', movedAtMs), await since('dst_b', movedAtMs)]).toEqual([1, 0, 1]);
+    expect([await since(both, movedAtMs + 1), await since('dst_b', movedAtMs + 1)]).toEqual([0, 0]);
   });
 
   test('and on to the next one name it there, and no more where it was', async () => {

@@ -9,7 +9,8 @@
 -- @include "includes/webhook-statistics.lua"
 
 local max_tallies, max_fields = 32, 50
-local retried_bucket = 161
+-- Counts that stand in the place of a bucket (statistics.lua).
+local beyond_buckets = { r = 161, c = 162 }
 local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
 
 local function changes_of(fields)
@@ -23,8 +24,8 @@ local function changes_of(fields)
       if position then
         change[position] = change[position] + count
       end
-      if bucket ~= '' or what == 'r' then
-        bucket = tonumber(bucket) or retried_bucket
+      bucket = tonumber(bucket) or beyond_buckets[what]
+      if bucket then
         change[5][bucket] = (change[5][bucket] or 0) + count
       end
     end

@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
 const noteScript = new Script(new URL('./own-note.lua', import.meta.url));
@@ -14,6 +15,8 @@ export interface OwnNote {
   routeId: string;
   destinationId: string;
   kind: 'disabled' | 'disabling';
+  /** The message whose attempt is the cause. */
+  messageId: string;
   /** Grows with each thing of the kind: one that is not larger than the last is not noted again. */
   number: number;
   reason: string;
@@ -26,6 +29,8 @@ export type OrganizationNote = {
   about: string;
   /** Of the event. */
   data: Record<string, unknown>;
+  /** Hops of the cause (`core/hops.ts`); absent: none. */
+  hop?: number | undefined;
 } & (
   | { kind: 'replayFinished' | 'secretRotated' }
   /** `number` grows with each thing that is to be noted: one that is not larger than the last is not noted again. */
@@ -44,20 +49,20 @@ export class OwnEventNotes {
   }
 
   /** Nothing where the organization has no source for them. Throws UNAVAILABLE. */
-  async note({ shard, org, routeId, destinationId, kind, number, reason }: OwnNote): Promise<void> {
+  async note({ shard, org, routeId, destinationId, kind, messageId, number, reason }: OwnNote): Promise<void> {
     const { redis, prefix } = this.#options;
-    const args = [org, routeId, destinationId, kind === 'disabled' ? 'd' : 'w', number, reason];
+    const args = [org, routeId, destinationId, kind === 'disabled' ? 'd' : 'w', number, reason, recordKey(messageId, shard) ?? '-'];
     await noteScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
   }
 
   /** Whether the organization has a source for it is for the caller to know. `shard`: in which it is noted, as a rule that of the organization's id. Throws UNAVAILABLE. */
   async noteOfOrganization(note: OrganizationNote, shard: number): Promise<void> {
     const { redis, prefix } = this.#options;
-    const { org, about, data } = note;
+    const { org, about, data, hop = '' } = note;
     const number = note.kind === 'quotaReached' ? note.number : '';
     const { declared } = shardKeys(prefix, shard);
     await organizationNoteScript
-      .run(redis, declared, [org, letters[note.kind], about, number, JSON.stringify(data)])
+      .run(redis, declared, [org, letters[note.kind], about, number, JSON.stringify(data), hop])
       .catch(throwUnavailable);
   }
 }

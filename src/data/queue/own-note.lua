@@ -3,7 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization of the target, [2] route, [3] destination, [4] kind, `d` or `w` of includes/own-events.lua, [5] a number that grows with each thing of
--- the kind that is to be noted, [6] the reason.
+-- the kind that is to be noted, [6] the reason, [7] the message whose attempt is the cause, or `-`.
 -- Reply: 1 noted; 0 it was before, or nobody receives own events of the target.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"
@@ -15,5 +15,5 @@ if not t[1] or tonumber(t[2] or '0') >= tonumber(ARGV[5]) then
   return 0
 end
 call('HSET', P .. 't:' .. n, told, ARGV[5])
-note_own(ARGV[4], ARGV[1], ARGV[2], ARGV[3], '-', ARGV[6])
+note_own(ARGV[4], ARGV[1], ARGV[2], ARGV[3], ARGV[7], ARGV[6])
 return 1

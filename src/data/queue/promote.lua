@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Moves what is due: retries into the lanes of their targets, waiting targets into `ready`, open circuits whose cooldown is over
--- to half-open; at most 100 and 16 of them per call. Ends messages that have expired, at most 100.
+-- to half-open; at most 100 and 16 of them per call, organizations in turn. Ends messages that have expired, at most 100.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
--- Reply: {hints, how many were moved}.
+-- Reply: {hints, how many were moved}. An error that ends one of them leaves the others as they are without it: that one comes again a second later.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -22,6 +22,9 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/expiry.lua"
 -- @include "includes/queue-room.lua"
+-- @include "includes/waiting.lua"
+-- @include "../shard/includes/apart.lua"
+-- @include "includes/complete-end.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -37,10 +40,10 @@ local function queue_scheduled(n, id, expires)
     enqueue(n, id, expires)
     use_room(t[2])
   end
+  scheduled.count_out(n)
 end
 
-for _, retry in ipairs(take_due(100)) do
-  local n, id = retry[1], retry[2]
+local function move_due(n, id)
   if usable[n] == nil then
     usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
@@ -48,7 +51,6 @@ for _, retry in ipairs(take_due(100)) do
   local m = usable[n] and call('HMGET', P .. 'm:' .. id, 's', 'xp')
   if m and m[1] and not expiry.has_ended(m[1]) then
     if m[1] == 'p' then
-      scheduled.count_out(n)
       queue_scheduled(n, id, m[2])
     else
       enqueue_retry(n, id, m[2])
@@ -56,8 +58,23 @@ for _, retry in ipairs(take_due(100)) do
     moved = moved + 1
   end
 end
+
+local function put_back_retry(n, id)
+  if not complete_end(id) then
+    put_back_due(n, id)
+  end
+end
+
+local function nothing_to_put_back() end
+
+for _, retry in ipairs(take_due(100)) do
+  apart.run(move_due, put_back_retry, retry[1], retry[2])
+end
+for n in pairs(usable) do
+  scheduled.forget(n)
+end
 for n in pairs(has_new) do
-  activate(n)
+  apart.run(activate, nothing_to_put_back, n)
 end
 
 -- Wakes only as many targets as a shared limiter has room for; those that it woke just before have not used theirs yet.
@@ -96,32 +113,36 @@ local function wake_limiter(limiter)
     moved = moved + wake(limiter, count)
   end
   if call('EXISTS', P .. 'wait:' .. limiter) == 1 then
-    call('ZADD', P .. 'waiting', again, limiter)
-  else
-    call('ZREM', P .. 'waiting', limiter)
+    waiting.add(limiter, nil, again)
   end
 end
 
+-- Of all circuits together; the rest follows with later calls.
+local circuit_ends_left = 200
+
 -- Returns whether there may be more.
 local function expire_circuit_waits(n, org, began, fo)
-  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', { fo = fo })
+  if circuit_ends_left <= 0 then
+    return now - began >= longest_circuit_wait_ms
+  end
+  local expired, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', { fo = fo })
+  circuit_ends_left = circuit_ends_left - expired
   return more
 end
 
 local function wake_circuit(n)
   local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co', 'fo')
   if t[1] ~= 'o' then
-    call('ZREM', P .. 'waiting', '!' .. n)
+    return
   elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now)), t[5]) then
-    call('ZADD', P .. 'waiting', now, '!' .. n)
+    waiting.add('!' .. n, t[3], now)
   elseif tonumber(t[2]) > now then
-    call('ZADD', P .. 'waiting', t[2], '!' .. n)
+    waiting.add('!' .. n, t[3], t[2])
     -- A failover destination may have room by now.
     if t[5] and circuit_release(n) then
       moved = moved + 1
     end
   else
-    call('ZREM', P .. 'waiting', '!' .. n)
     circuit_begin(n, 'h')
     if circuit_release(n) then
       moved = moved + 1
@@ -129,15 +150,23 @@ local function wake_circuit(n)
   end
 end
 
-for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIMIT', 0, 16)) do
-  local n = string.match(limiter, '^!(%d+)$')
+local function work_off(name)
+  local n = string.match(name, '^!(%d+)$')
   if n then
     wake_circuit(n)
-  elseif limiter == expiry.mark then
+  elseif name == expiry.mark then
     moved = moved + expire_messages()
   else
-    wake_limiter(limiter)
+    wake_limiter(name)
   end
+end
+
+local function put_back_name(name)
+  waiting.add(name, nil, whole(now + apart.again_ms))
+end
+
+for _, name in ipairs(waiting.take(16)) do
+  apart.run(work_off, put_back_name, name)
 end
 write_shared_limiters()
 write_counts()
@@ -146,4 +175,4 @@ write_unfinished()
 ring_woken()
 ring_ready()
 hints.ready, hints.due = call('EXISTS', P .. 'ready' .. ARGV[2]), next_due_ms()
-return { hints.reply(), moved }
+return apart.reply({ hints.reply(), moved })

@@ -15,6 +15,7 @@ export function figuresOfAll(shards: readonly QueueFigures[]): QueueFigures {
     outboxAgeMs: Math.max(...shards.map(({ outboxAgeMs }) => outboxAgeMs)),
     backlog: sum(({ backlog }) => backlog),
     earlyEnds: earlyEnds((reason, target) => sum((each) => each.earlyEnds[reason][target])),
+    behindEarlier: sum(({ behindEarlier }) => behindEarlier),
   };
 }
 

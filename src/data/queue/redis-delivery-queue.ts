@@ -9,14 +9,12 @@ import { poolMark } from '../shard/pool-mark.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
-import { pauseLetter } from '../shard/waits.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
+import { configureArguments, wayOut, windowsText } from './configure-arguments.ts';
 import type {
   Batch,
   BatchMember,
-  DeliveryQueue,
   DequeueAnswer,
-  FailoverOfGone,
   GoneTarget,
   Job,
   QueueFigures,
@@ -36,7 +34,6 @@ import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts'
 import { jobsOf, targetOf } from './job-reply.ts';
 import { earlyEndsOf } from './queue-figures.ts';
 import { settleArguments } from './settle-arguments.ts';
-import { limiterSetting } from './throttle.ts';
 
 const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
@@ -71,7 +68,6 @@ const holdMs = 150_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
 const membersPerStep = 200;
-const movesOnLetters = { nobody: '', guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string>;
 const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
 /** 72 h. */
 const longestCircuitWaitMs = 259_200_000;
@@ -83,7 +79,11 @@ const defaultTallyMs = 10_000;
 /** Of a worker that has room for any number of them. */
 const noSlowAttempts: SlowAttempts = { slots: 1_000_000, held: 0, byAccount: new Map() };
 
-export class RedisDeliveryQueue implements DeliveryQueue {
+/**
+ * The work of one shard as a worker sees it. Every call is one script and may be sent again; a call that throws may have
+ * happened. Throws UNAVAILABLE when Redis does not answer.
+ */
+export class RedisDeliveryQueue {
   readonly #redis: RedisClient;
   readonly #keys: ShardKeys;
   readonly #memoryLimit: number | '';
@@ -108,6 +108,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
+  /** Up to `count` (1..64) messages, fairest first. It looks for ends when there are none. */
   async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}): Promise<DequeueAnswer> {
     const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
@@ -115,6 +116,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { ...shardHints(hints), jobs: await this.#jobs(jobs), unconfigured: list(unconfigured).map(targetOf) };
   }
 
+  /** The batch that a job stands for; null when it has ended. */
   async batch(job: Job): Promise<Batch | null> {
     try {
       return await readBatch(this.#redis, this.#keys, job.messageKey);
@@ -123,6 +125,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     }
   }
 
+  /** The events of members, in their order; null for a payload that is gone. */
   async events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]> {
     try {
       return await readEvents(this.#redis, this.#keys, members);
@@ -131,10 +134,12 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     }
   }
 
+  /** The payload of an event that has it in chunks; null when it is gone. */
   payload(chunks: ChunkedPayload): Promise<Buffer | null> {
     return this.#chunks.read(this.#keys.shard, chunks);
   }
 
+  /** For which members the output of the route's transform is kept, in their order. */
   async haveOutputs({ routeId }: Target, members: readonly BatchMember[]): Promise<boolean[]> {
     const found: boolean[] = [];
     for (let first = 0; first < members.length; first += membersPerStep) {
@@ -145,21 +150,25 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return found;
   }
 
+  /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
   async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
     const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, unsentLetters[status], reason ?? '']);
     return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
   }
 
+  /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
   async cut(worker: string, job: Job, { last, first }: { last: BatchMember; first: BatchMember }): Promise<boolean> {
     const args = [worker, job.handle, job.messageKey, last.messageKey, first.messageKey];
     return integer(await this.#run(scripts.batchCut, args)) === 1;
   }
 
+  /** Lets members of ended batches follow them, a bounded number; `hasEndedBatches`: call again. */
   async endBatches(): Promise<ShardHints> {
     const [hints] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
     return shardHints(hints);
   }
 
+  /** What the worker holds without knowing of it. */
   async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
     return await this.#jobs(list(await this.#runBuffer(scripts.adopt, [worker, holdMs, ...knownHandles])));
   }
@@ -170,6 +179,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { ...shardHints(hints), settled: list(settled).map((each) => integer(each) === 1) };
   }
 
+  /**
+   * The output of a transform that is kept for a message, which is that of its event and route; null when there is none. `made` is
+   * kept when there is none, and then answered.
+   */
   async output(
     { messageKey, eventId, target }: { messageKey: string; eventId: string; target: { routeId: string } },
     made: EventOutput | null,
@@ -179,16 +192,19 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return kept.length === 0 ? made : decodeOutput(kept);
   }
 
-  async promote() {
+  /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
+  async promote(): Promise<ShardHints & { moved: number }> {
     const [hints, moved] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
     return { ...shardHints(hints), moved: integer(moved) };
   }
 
-  async reclaim(deadWorkers: readonly string[]) {
+  /** Puts back what the dead workers held, and what is held past its deadline. */
+  async reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }> {
     const [putBack, more] = list(await this.#run(scripts.reclaim, deadWorkers));
     return { putBack: integer(putBack), hasMore: integer(more) === 1 };
   }
 
+  /** `totalSlots`: what all living workers of the pool can do at a time. */
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
     const reply = list(await this.#run(scripts.tend, args));
@@ -205,96 +221,77 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     };
   }
 
+  /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, inOrder } = setting;
-    const { hasAlerts, hasOwnEvents } = setting;
-    const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
-    const reply = await this.#run(scripts.configure, [
-      target.number,
-      revision,
-      paused && movesOn !== 'all' ? 1 : 0,
-      emissionUs ?? '',
-      burst ?? '',
-      concurrency ?? '',
-      queueLimit ?? '',
-      priority,
-      circuit.failureThreshold,
-      circuit.cooldownSeconds * 1000,
-      circuit.probeSuccessThreshold,
-      failover.afterAttempts ?? '',
-      batch?.layout ?? '',
-      batch?.records ?? '',
-      batch?.bytes ?? '',
-      batch?.ageMs ?? '',
-      hasAlerts ? 1 : 0,
-      sharedLimiter?.id ?? '',
-      sharedLimiter?.revision ?? '',
-      sharedLimiter === null ? '' : windowsText(sharedLimiter),
-      movesOnLetters[movesOn],
-      pauseLetter(pausedFor),
-      hasOwnEvents ? 1 : 0,
-      inOrder === null ? '' : inOrder ? 1 : 0,
-      ...this.#namesOf(failover.destinations),
-    ]);
+    const reply = await this.#run(scripts.configure, configureArguments(target, setting, this.#keys.shard));
     return { hasRetries: integer(reply) === 2 };
   }
 
-  async endWaits(targets: readonly Target[], cursor: string) {
+  /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */
+  async endWaits(targets: readonly Target[], cursor: string): Promise<{ next: string | null }> {
     const [next] = list(await this.#run(scripts.dueNow, [cursor, ...targets.map(({ number }) => number)]));
     return { next: text(next) === '0' ? null : text(next) };
   }
 
-  /** As `configure.lua` takes destinations. */
-  #namesOf(destinations: NonNullable<FailoverOfGone>): string[] {
-    return destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`));
-  }
-
-  #wayOut(failover: FailoverOfGone): string {
-    return failover === null ? '' : `<${this.#namesOf(failover).join(' ')}`;
-  }
-
+  /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
   async configureShared(id: string, limiter: SharedLimiter | null): Promise<ShardHints> {
     const setting = limiter === null ? [] : [limiter.revision, windowsText(limiter)];
     const [hints] = list(await this.#run(scripts.sharedLimit, [id, ...setting]));
     return shardHints(hints);
   }
 
-  async pausedTargets(cursor: string) {
+  /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
+  async pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }> {
     return targetsFrom(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
   }
 
-  async targets(first: number, { onlyBound = false }: { onlyBound?: boolean } = {}) {
+  /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
+  async targets(first: number, { onlyBound = false }: { onlyBound?: boolean } = {}): Promise<{ targets: Target[]; next: number | null }> {
     const [next, found] = list(await this.#run(scripts.targets, [first, targetsPerStep, onlyBound ? 'bound' : '']));
     return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
   }
 
-  async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]) {
+  /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
+  async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]> {
     const args = names.flatMap(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
     const [, found] = list(await this.#run(scripts.targetsWithWork, ['n', ...args]));
     return list(found).map(targetOf);
   }
 
-  async targetsOf(org: string, ids: readonly string[], cursor: string) {
-    return targetsFrom(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
-  }
-
-  async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string) {
+  /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
+  async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
     return targetsFrom(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
   }
 
-  async drop({ target, reason, failover }: GoneTarget) {
-    const reply = list(await this.#run(scripts.drop, [target.number, reason, this.#wayOut(failover)]));
+  /** All targets of routes and destinations of an organization, in the same way. */
+  async targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
+    return targetsFrom(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
+  }
+
+  /**
+   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
+   * step, whether there is more, and whether retries wait.
+   */
+  async drop({ target, reason, failover }: GoneTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }> {
+    const reply = list(await this.#run(scripts.drop, [target.number, reason, wayOut(failover, this.#keys.shard)]));
     const [hints, dropped, more, retries] = reply;
     return { ...shardHints(hints), dropped: integer(dropped), hasMore: integer(more) === 1, hasRetries: integer(retries) === 1 };
   }
 
-  async dropRetries(gone: readonly GoneTarget[], cursor: string) {
-    const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, this.#wayOut(failover)]);
+  /** The same for waiting retries of several targets; `next` is null at the end. */
+  async dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }> {
+    const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, wayOut(failover, this.#keys.shard)]);
     const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
     return { ...shardHints(hints), dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
   }
 
-  async prune({ finishedMs, deadLettersMs, unwritten = 'stays', largestFirst = false }: Retention) {
+  /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
+  async prune({
+    finishedMs,
+    deadLettersMs,
+    unwritten = 'stays',
+    largestFirst = false,
+  }: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }> {
     let archived = '';
     if (largestFirst) {
       const of = [recordsPerPrune, this.#memoryLimit, deadLettersMs === 0 ? 1 : 0];
@@ -307,22 +304,28 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: unlessNegative(permille, 1000), lost: integer(lost) };
   }
 
-  async expirePaused(longestMs: number) {
+  /**
+   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; looks at the next of them with each
+   * call, and ends a bounded number of messages.
+   */
+  async expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }> {
     const [expired, more] = list(await this.#run(scripts.expirePaused, [longestMs]));
     return { expired: integer(expired), hasMore: integer(more) === 1 };
   }
 
+  /** Samples what waits at the targets for the series of the analytics, at most once in five minutes. */
   async sampleBacklogs(): Promise<void> {
     await this.#run(scripts.sampleBacklogs, []);
   }
 
+  /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
   async foldTallies(): Promise<boolean> {
     return integer(await this.#run(scripts.foldTallies, [this.#tallyMs])) === 1;
   }
 
   async figures(): Promise<QueueFigures> {
     const reply = list(await this.#run(scripts.stats, [this.#mark]));
-    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog, scheduled, earlyEnds] = reply;
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog, scheduled, earlyEnds, behind] = reply;
     return {
       unfinished: integer(unfinished),
       retriesWaiting: integer(retries),
@@ -334,6 +337,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       outboxAgeMs: integer(outboxAge),
       backlog: integer(backlog),
       earlyEnds: earlyEndsOf(list(earlyEnds)),
+      behindEarlier: integer(behind),
     };
   }
 
@@ -381,10 +385,6 @@ function shardHints(reply: unknown): ShardHints {
 function targetsFrom(reply: unknown): { targets: Target[]; next: string | null } {
   const [next, found] = list(reply);
   return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
-}
-
-function windowsText({ windows }: SharedLimiter): string {
-  return windows.map(({ ms, most }) => `${ms} ${most}`).join(' ');
 }
 
 function slowText({ slots, held, byAccount }: SlowAttempts): string {

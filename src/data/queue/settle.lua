@@ -239,7 +239,7 @@ for k = 1, count do
       elseif outcome == 'd' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'd') }
         if target.has_alerts then
-          note_success(id, target.route, target.destination)
+          note_success(id, target.org, target.route, target.destination)
         end
       elseif outcome == 'q' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }

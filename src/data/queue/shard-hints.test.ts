@@ -3,7 +3,8 @@ import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts'
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import type { DeliveryQueue, Job, Outcome, ShardHints, Target, TargetSetting } from './delivery-queue.ts';
+import type { Job, Outcome, ShardHints, Target, TargetSetting } from './delivery-queue.ts';
+import type { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
 const suite = messageQueueSuite('test:');
 
@@ -45,7 +46,7 @@ function only(answer: ShardHints): ShardHints {
 }
 
 /** Each call that reports hints. */
-const calls: [name: string, call: (of: DeliveryQueue) => Promise<ShardHints>][] = [
+const calls: [name: string, call: (of: RedisDeliveryQueue) => Promise<ShardHints>][] = [
   ['dequeue', (of) => of.dequeue('w1', 1)],
   ['settle', (of) => of.settle('w1', [])],
   ['promote', (of) => of.promote()],

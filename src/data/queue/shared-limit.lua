@@ -7,12 +7,13 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/shared-windows.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "includes/waiting.lua"
 
 local limiter = ARGV[1]
 if not ARGV[2] then
   call('DEL', P .. 'l:' .. limiter, P .. 'used:' .. limiter)
   if call('EXISTS', P .. 'wait:' .. limiter) == 1 then
-    call('ZADD', P .. 'waiting', now, limiter)
+    waiting.add(limiter, nil, now)
   end
 elseif call('EXISTS', P .. 'l:' .. limiter) == 1 then
   set_windows(limiter, ARGV[2], ARGV[3])

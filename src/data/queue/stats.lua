@@ -4,8 +4,8 @@
 -- KEYS: see ../shard/includes/shard.lua. ARGV[1] mark of a pool (../shard/includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
 -- Reply: {unfinished messages, retries that wait, held by workers, dead letters, when the oldest unread message was accepted (ms) or '', entries in the outbox,
 -- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner, scheduled messages that wait for their time, the messages of
--- destinations and of endpoints that were cancelled and that expired}. Retries do not include scheduled messages. Where more than a thousand targets have scheduled ones, these are counted in
--- a sample.
+-- destinations and of endpoints that were cancelled and that expired, messages that wait for an earlier one of their target with order (order.lua)}. Retries
+-- do not include scheduled messages. Where more than a thousand targets have scheduled messages, or more than about a hundred have order, a sample is counted.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a
 -- circuit, a limit, the end of a pause, the rest of its batch or an earlier message, is counted in samples where it is much. So is what pools other than the
 -- default one have; it has the rest.
@@ -79,6 +79,18 @@ local function scheduled_messages()
 end
 local scheduled = scheduled_messages()
 
+-- What is paused, or waits for a circuit, waits for that.
+local function behind_earlier()
+  local sum = 0
+  for _, n in ipairs(ordered) do
+    local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'b')
+    if not t[1] and t[2] ~= 'o' then
+      sum = sum + (t[3] == '~o' .. n and queued(n) or math.max(0, queued(n) - 1))
+    end
+  end
+  return math.floor(projected(sum, #ordered, call('SCARD', P .. 'ordered')))
+end
+
 local function servable(n)
   local t = call('HMGET', P .. 't:' .. n, 'p', 'b', 'io')
   if t[1] or t[2] and t[2] ~= 'cap' and string.sub(t[2], 1, 5) ~= '~slow' and string.sub(t[2], 1, 1) ~= '?' then
@@ -145,4 +157,5 @@ return {
   mark == '' and servable_by_default() or servable_by(mark, 16),
   scheduled,
   call('HMGET', ctl, 'cancelled destination', 'cancelled endpoint', 'expired destination', 'expired endpoint'),
+  behind_earlier(),
 }

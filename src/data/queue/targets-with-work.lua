@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Targets that are paused, or for which something is queued or waits to be tried again: the named ones, or step by step those of routes. Or,
--- step by step, all targets of routes and destinations.
+-- step by step, all targets of routes and destinations, and those whose messages go to one of the destinations once it serves (fw in failover.lua).
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `n`, then triples of organization, route and destination; or ARGV[1] `r` or, for all targets, `a`, [2] organization, [3] cursor (begin with 0),
@@ -30,10 +30,18 @@ local org, named = ARGV[2], {}
 for k = 5, #ARGV do
   named[ARGV[k]] = true
 end
+local function awaits(n)
+  for destination in string.gmatch(call('HGET', P .. 't:' .. n, 'fw') or '', '%S+') do
+    if named[destination] then
+      return true
+    end
+  end
+  return false
+end
 local scan = call('HSCAN', P .. 'tn:' .. org, ARGV[3], 'COUNT', ARGV[4])
 for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S+)$')
-  if route and (named[route] or ARGV[1] == 'a' and named[destination]) then
+  if route and (named[route] or ARGV[1] == 'a' and (named[destination] or awaits(scan[2][k + 1]))) then
     look(scan[2][k + 1], org, route, destination)
   end
 end

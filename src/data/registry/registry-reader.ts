@@ -16,13 +16,13 @@ export interface RegistryReaderOptions extends Pick<FollowedCacheOptions, 'block
   prefix: string;
 }
 
+/** In one call. */
+const maxHashes = 1000;
+
 /**
  * Reads throw UNAVAILABLE when Redis does not answer, and for what is absent while the first leader publishes into this Redis; what is
  * cached is served all the same. What is not there is asked for anew every time.
  */
-/** In one call. */
-const maxHashes = 1000;
-
 export class RedisRegistryReader implements RegistryReader {
   readonly #redis: RedisClient;
   readonly #keys: RegistryKeys;
@@ -130,6 +130,11 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#cache.get(`derived:${key}`, async () => ({ ...(await make()), isCacheable: true }));
   }
 
+  /** Whether a leader has published everything into this Redis. Throws UNAVAILABLE. */
+  async isPublished(): Promise<boolean> {
+    return (await this.#askPublished()) === 1;
+  }
+
   onChange(listener: (changeKey: string) => void): () => void {
     return this.#cache.onChange(listener);
   }
@@ -156,7 +161,7 @@ export class RedisRegistryReader implements RegistryReader {
   /** In a new or emptied Redis "not there" means nothing: the leader is publishing everything. */
   async #requirePublished(): Promise<void> {
     // One that was asked for before the caller's first read will do: the caller reads again after the reply.
-    if ((await this.#askPublished()) === 1) return;
+    if (await this.isPublished()) return;
     throw new PosthornError('UNAVAILABLE', 'the configuration is being published', { retryAfterSeconds: 1 });
   }
 }

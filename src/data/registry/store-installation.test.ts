@@ -23,6 +23,13 @@ test('what is below a key prefix is of the installation that was there first; ot
   expect(await redis.client.get('shared:{cfg}:installation')).toBe('two');
 });
 
+test('data in the layout of a later release is not claimed', async () => {
+  const place = { redis: redis.client, prefix: 'later:' };
+  await redis.client.set('later:{cfg}:layout', '99');
+  await claimStore(place, 'two');
+  expect(await redis.client.keys('later:*')).toEqual(['later:{cfg}:layout']);
+});
+
 test('who reads what controllers publish works with a store of its installation or of nobody yet, refuses another one, and writes nothing', async () => {
   const place = { redis: redis.client, prefix: 'read:' };
   await requireOwnStore(place, 'default');

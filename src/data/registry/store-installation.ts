@@ -2,17 +2,23 @@ import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { registryKeys } from './registry-keys.ts';
+import { isReadableLayout } from './store-layout.ts';
 
 interface Place {
   redis: RedisClient;
   prefix: string;
 }
 
+/** The keys that `claimStore` and `requireOwnStore` read. */
+export const claimKeys = (prefix: string): readonly string[] => [registryKeys(prefix).installation, registryKeys(prefix).layout];
+
 /**
- * Notes for which installation the data below the prefix is; the first one stays. Throws INVALID_CONFIG when it is another's, whose records these
+ * Notes for which installation the data below the prefix is; the first one stays. Data in the layout of a later release is not claimed. Throws INVALID_CONFIG when it is another's, whose records these
  * controllers would retract, and UNAVAILABLE when Redis does not answer.
  */
 export async function claimStore({ redis, prefix }: Place, installation: string): Promise<void> {
+  if (!isReadableLayout(await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)))
+    return await requireOwnStore({ redis, prefix }, installation);
   refuseOther(prefix, await redis.set(registryKeys(prefix).installation, installation, 'NX', 'GET').catch(throwUnavailable), installation);
 }
 

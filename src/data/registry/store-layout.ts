@@ -36,10 +36,19 @@ export async function noteLayout({ redis, prefix }: Place, state: 'begun' | 'don
   refuseLater(text(await setScript.run(redis, [registryKeys(prefix).layout], [storeLayout, state]).catch(throwUnavailable)));
 }
 
+/** Whether this release reads the layout that Redis has noted; null: none is noted. */
+export function isReadableLayout(stored: string | null): boolean {
+  return Number(numberOf(stored ?? '0') ?? Number.POSITIVE_INFINITY) <= storeLayout;
+}
+
+function numberOf(stored: string): string | undefined {
+  return /^(\d+)(?: begun)?$/.exec(stored)?.[1];
+}
+
 /** What is not understood was written by a later release. */
 function refuseLater(stored: string): void {
-  const [, number] = /^(\d+)(?: begun)?$/.exec(stored) ?? [];
-  if (number !== undefined && Number(number) <= storeLayout) return;
+  if (isReadableLayout(stored)) return;
+  const number = numberOf(stored);
   throw new PosthornError(
     'INVALID_CONFIG',
     `Redis holds data in layout ${number ?? stored}, to which a later release has migrated it; this release reads layouts up to ${storeLayout}: run the release that has migrated it, or a later one`,

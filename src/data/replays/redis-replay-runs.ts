@@ -4,7 +4,7 @@ import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
 import { type QuotaSteps, quotaStep } from '../intake/quota-steps.ts';
-import type { ReplayRun, ReplayRunReader } from './replay-run.ts';
+import type { ReplayRun } from './replay-run.ts';
 import { parseReplayState, type ReplayState, replayRun } from './replay-state.ts';
 
 const readScript = new Script(new URL('./replay-read.lua', import.meta.url));
@@ -43,7 +43,7 @@ export interface ReplayChange {
 }
 
 /** The replays of organizations in Redis. Rejects with UNAVAILABLE when Redis does not answer. */
-export class RedisReplayRuns implements ReplayRunReader {
+export class RedisReplayRuns {
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
@@ -61,6 +61,7 @@ export class RedisReplayRuns implements ReplayRunReader {
     return known && replayRun(identity, known.state);
   }
 
+  /** All of an organization. */
   async runs(org: string): Promise<ReplayRun[]> {
     const stored = await this.#redis.hgetall(intakeKeys(this.#prefix, org).replays).catch(throwUnavailable);
     return Object.entries(stored).map(([identity, text]) => replayRun(identity, parseReplayState(text).state));

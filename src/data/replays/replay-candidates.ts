@@ -5,7 +5,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import { mayBeReplayed } from '../history/message-replayer.ts';
 import type { MessageFilter, PayloadFilter } from '../shard/message-filter.ts';
-import type { DeliveryView } from '../shard/messages.ts';
+import type { DeliveryView, MessageEnd, PageQuery } from '../shard/messages.ts';
 import type { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { EventOriginals, type EventRouting, eventOriginal, originalId } from './event-originals.ts';
 
@@ -52,13 +52,13 @@ export class ReplayCandidates {
     this.#events = new EventOriginals({ events: deliveries, ...judging });
   }
 
-  /** `upToMs`: only what was created until then, so that the walk meets none that the replay makes. `limit`: of the page, at most 100. */
+  /** `upToMs`: only what was created until then, so that the walk meets none that the replay makes. `limit`: of the page, at most 100. `looksAhead` as of `PageQuery`. */
   async page(
     record: ReplayRecord,
     upToMs: number,
-    { cursor, limit = perPage }: { cursor: string | null; limit?: number },
+    { cursor, limit = perPage, looksAhead }: { cursor: string | null; limit?: number; looksAhead?: false },
   ): Promise<CandidatePage> {
-    const page = { limit: Math.min(limit, perPage), ...(cursor !== null && { cursor }) };
+    const page = { limit: Math.min(limit, perPage), ...(cursor !== null && { cursor }), ...(looksAhead === false && { looksAhead }) };
     if (record.what === 'events') {
       const { originals, next } = await this.#events.page(record, upToMs, { ...page, limit: Math.min(page.limit, eventsPerPage) });
       return { candidates: originals.map((original) => ({ ...original, id: originalId(original) })), next };
@@ -72,7 +72,7 @@ export class ReplayCandidates {
     const found: Candidate[] = [];
     let next = cursor;
     for (let pages = 0; pages < pagesPerStep; pages++) {
-      const page = await this.page(record, upToMs, { cursor: next, limit: limit - found.length });
+      const page = await this.page(record, upToMs, { cursor: next, limit: limit - found.length, looksAhead: false });
       found.push(...page.candidates);
       ({ next } = page);
       if (next === null || page.candidates.length < perPage || found.length >= limit) break;
@@ -80,11 +80,7 @@ export class ReplayCandidates {
     return { candidates: found, next };
   }
 
-  async #list(
-    record: ReplayRecord,
-    upToMs: number,
-    page: { limit: number; cursor?: string },
-  ): Promise<{ views: DeliveryView[]; nextCursor: string | null }> {
+  async #list(record: ReplayRecord, upToMs: number, page: PageQuery): Promise<{ views: DeliveryView[]; nextCursor: string | null }> {
     const { org, what, filter } = record;
     const { routeId, destinationId, applicationId, endpointId, eventType } = filter;
     const shared = { ...sharedFilter(filter), toMs: Math.min(filter.toMs ?? upToMs, upToMs) };
@@ -109,6 +105,11 @@ export class ReplayCandidates {
   /** A candidate that a page had; null: it is gone. */
   async candidate(record: Pick<ReplayRecord, 'org' | 'what'>, id: string): Promise<Pick<Candidate, 'routeId' | 'destinationId'> | null> {
     return record.what === 'events' ? eventOriginal(id) : ((await this.views(record, [id])).get(id) ?? null);
+  }
+
+  /** How those of the messages have ended that are not under way any more, by id; null: the message is gone. */
+  async ends(ids: readonly string[]): Promise<Map<string, MessageEnd | null>> {
+    return await this.#deliveries.ends(ids);
   }
 
   /** Messages that there are, by id. */

@@ -37,7 +37,8 @@ export async function tellEnd(
   { org, identity }: Ended,
   { version, state }: Pick<ReplayChange, 'version' | 'state'>,
 ): Promise<boolean> {
-  await notes.noteOfOrganization({ org, kind: 'replayFinished', about: identity, data: dataOf(state) }, shardOf(org, shards));
+  const note = { org, kind: 'replayFinished', about: identity, data: dataOf(state), hop: state.hop } as const;
+  await notes.noteOfOrganization(note, shardOf(org, shards));
   return (await runs.save(org, identity, { version, state: { ...state, isToTell: false }, place: 'end' })) === 'saved';
 }
 

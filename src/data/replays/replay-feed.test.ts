@@ -35,7 +35,7 @@ async function begin(originals: readonly number[]): Promise<void> {
   await world.endedMessages(originals);
   clock = new FakeClock(Date.now());
   steps = worker();
-  await reader.watch(null);
+  await reader.watch();
 }
 
 const worker = (): ReplaySteps => replayParts(world.redis.client, { prefix, shards: world.shards, clock }).steps;

@@ -46,10 +46,3 @@ export interface ReplayRun {
 export function skippedCount(skipped: ReplayRun['skipped']): number {
   return Object.values(skipped).reduce((sum, each) => sum + each, 0);
 }
-
-/** What the controllers and the API read of replays. All throw UNAVAILABLE. */
-export interface ReplayRunReader {
-  find(org: string, identity: string): Promise<ReplayRun | null>;
-  /** All of an organization. */
-  runs(org: string): Promise<ReplayRun[]>;
-}

@@ -14,6 +14,7 @@ const storedState = z.object({
   name: z.string(),
   what: z.enum(['deliveries', 'messages', 'events']),
   isDryRun: z.boolean(),
+  hop: z.number().optional(),
   phase: z.enum(['Planning', 'Running', 'Succeeded', 'Failed', 'Cancelled']),
   failure: z.object({ reason: z.enum(['TooManyFailures', 'InvalidFilter']), message: z.string() }).nullable(),
   waiting: z.object({ reason: z.enum(replayWaits), message: z.string(), sinceMs: timeMs }).nullable(),
@@ -46,15 +47,16 @@ const storedState = z.object({
 /** What is stored of a replay. */
 export type ReplayState = z.infer<typeof storedState>;
 
-type StatedOfRecord = Pick<ReplayRecord, 'uid' | 'id' | 'slug' | 'what' | 'isDryRun'>;
+type StatedOfRecord = Pick<ReplayRecord, 'uid' | 'id' | 'slug' | 'what' | 'isDryRun' | 'hop'>;
 
-export function newReplayState({ uid, id, slug: name, what, isDryRun }: StatedOfRecord, nowMs: number): ReplayState {
+export function newReplayState({ uid, id, slug: name, what, isDryRun, hop }: StatedOfRecord, nowMs: number): ReplayState {
   return {
     uid,
     id,
     name,
     what,
     isDryRun,
+    ...(hop !== undefined && { hop }),
     phase: 'Planning',
     failure: null,
     waiting: null,

@@ -62,6 +62,35 @@ describe('a replay', () => {
     expect((await checkShards({ redis: world.redis.client, prefix, shards: world.shards })).findings).toEqual([]);
   });
 
+  test('replays each original once when its pages are read ahead', async () => {
+    const originals = await world.endedMessages(Array.from({ length: 230 }, (_, i) => i % 2));
+    const record = replayRecord();
+    await world.toTheEnd(record, delivered, { most: 70 });
+    expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 230, delivered: 230, skipped: {} });
+    expect((await world.replays()).map(({ replayedFrom }) => replayedFrom).sort()).toEqual(originals.sort());
+  });
+
+  test('counts how its messages end while more of them are queued', async () => {
+    await world.endedMessages([0, 1, 0, 1, 0]);
+    const record = replayRecord();
+    const { steps } = world.parts();
+    const queued = async (count: number): Promise<void> => {
+      while (((await world.runOf(record))?.queued ?? 0) < count) await steps.advance(record, { most: 1, monthlyMessages: null });
+    };
+    await queued(1);
+    await world.endAll();
+    await queued(2);
+    await world.endAll(dead);
+    await queued(3);
+    const [{ id = '' } = {}] = (await world.replays()).filter(({ completedAtMs }) => completedAtMs === null);
+    const canceller = new RedisMessageCanceller({ redis: world.redis.client, prefix, shards: () => world.shards });
+    expect((await canceller.cancel(org, [id], 'ann')).get(id)).toBe('cancelled');
+    await queued(4);
+    expect(await world.runOf(record)).toMatchObject({ queuedAtMs: null, delivered: 1, failed: 1, endedOtherwise: 1 });
+    await world.toTheEnd(record);
+    expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 5, delivered: 3, failed: 1, endedOtherwise: 1 });
+  });
+
   test.each<Death>(['before', 'after'])(
     'is completed with exact counts by another process when its own dies %s any of its commands',
     async (moment) => {

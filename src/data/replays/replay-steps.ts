@@ -1,19 +1,16 @@
 import { isPosthornError } from '../../core/errors.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { monthOf } from '../intake/intake.ts';
-import type { DeliveryView } from '../shard/messages.ts';
+import { EndedMessages, maxOpenOf } from './ended-messages.ts';
+import { PagesAhead } from './pages-ahead.ts';
 import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
 import { endReplay, type ReplayEndOptions, tellEnd, tooManyFailed } from './replay-end.ts';
 import type { ReplayFeed } from './replay-feed.ts';
 import { isObstacle, newIdOf, type OtherDestination, ReplayQueueing, type ReplayQueueingOptions, type Waiting } from './replay-queueing.ts';
 import type { ReplaySkip } from './replay-run.ts';
 import { newReplayState, type ReplayState } from './replay-state.ts';
-import { waitFor, waitOfQueued } from './replay-waits.ts';
+import { waitFor } from './replay-waits.ts';
 
-/** Of one replay, queued and not ended. */
-const maxOpen = 10_000;
-/** The same of one whose messages share the lane of fresh messages with live traffic. */
-const maxOpenInFreshLane = 50;
 /** Then the plan ends, and says that there may be more. */
 const maxPlanned = 100_000;
 const maxCountedTargets = 100;
@@ -21,7 +18,6 @@ const maxCountedTargets = 100;
 const fullForMs = 5000;
 /** A replay whose object is older does not begin: what is known of one that has ended is kept for so long. */
 const rememberedMs = 90 * 86_400_000;
-const defaultLookEveryMs = 200;
 /** After a step that has only looked for ended messages. */
 const pauseMs = 100;
 const endLeaseMs = 10_000;
@@ -60,14 +56,16 @@ const idle: Advance = { outcome: 'idle', queued: 0 };
 export class ReplaySteps {
   readonly #options: ReplayStepsOptions;
   readonly #queueing: ReplayQueueing;
-  /** By identity: cursor of the next look and time of the last look for ended messages. */
-  readonly #looks = new Map<string, { cursor: string; atMs: number }>();
+  readonly #endedMessages: EndedMessages;
+  readonly #pages: PagesAhead;
   /** By identity: the version that this process has written last. */
   readonly #written = new Map<string, number>();
 
   constructor(options: ReplayStepsOptions) {
     this.#options = options;
     this.#queueing = new ReplayQueueing(options);
+    this.#endedMessages = new EndedMessages(options);
+    this.#pages = new PagesAhead(options);
   }
 
   /** One step. Rejects with UNAVAILABLE; the step may be done in part then, and the next one completes it. */
@@ -150,7 +148,7 @@ export class ReplaySteps {
   async #run(record: ReplayRecord, known: KnownReplay, options: StepOptions): Promise<Advance> {
     const { version } = known;
     if (known.state.step !== null && this.#written.get(record.identity) !== version) return await this.#reconcile(record, known);
-    const { state, ended, held, lookInMs } = await this.#seeEnds(record, known);
+    const { state, ended, held, lookInMs } = await this.#endedMessages.see(record, known);
     const open = known.open - ended.length;
     const hasFailed = tooManyFailed(record, state);
     if (hasFailed !== null) return await this.#end(record, { version, state }, { phase: 'Failed', failure: hasFailed, ended });
@@ -180,11 +178,11 @@ export class ReplaySteps {
     { version, state, open }: KnownReplay,
     { ended, ...options }: StepOptions & { ended: string[] },
   ): Promise<Advance> {
-    const { runs, candidates, clock } = this.#options;
+    const { runs, clock } = this.#options;
     const { most, monthlyMessages } = options;
     // One at a time until the month has room again.
     const limit = state.waiting?.reason === 'QuotaReached' ? 1 : most;
-    const page = await candidates.next(record, state.beganAtMs, { cursor: state.cursor, limit });
+    const page = await this.#pages.next(record, state.beganAtMs, { cursor: state.cursor, limit });
     const ids = page.candidates.map(({ id }) => id);
     const month = monthOf(clock.now());
     const isLast = page.next === null;
@@ -212,6 +210,7 @@ export class ReplaySteps {
       );
     if (reply === 'saved') this.#written.set(record.identity, version + 1);
     if (reply !== 'saved' || ids.length === 0) return { outcome: 'progress', queued: 0 };
+    this.#pages.begin(record, state.beganAtMs, { cursor: page.next, limit });
     return await this.#queue(record, { version: version + 1, state: noted, open }, { ...options, ended: [] });
   }
 
@@ -293,42 +292,6 @@ export class ReplaySteps {
     return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
-  /**
-   * Counts messages that have ended since the last look. `held`: why none of the others is sent now; absent: not all of them were looked at. `lookInMs`: the next
-   * look is due then.
-   */
-  async #seeEnds(
-    record: ReplayRecord,
-    { state, open }: KnownReplay,
-  ): Promise<{ state: ReplayState; ended: string[]; held?: Waiting | null; lookInMs?: number }> {
-    const { runs, candidates, clock, lookEveryMs = defaultLookEveryMs } = this.#options;
-    const { cursor, atMs } = this.#looks.get(record.identity) ?? { cursor: '0', atMs: Number.NEGATIVE_INFINITY };
-    if (open === 0) return { state, ended: [] };
-    // A look at few messages costs little, and few may be queued before it.
-    const lookInMs = atMs - clock.now() + (maxOpenOf(record) === maxOpen ? lookEveryMs : lookEveryMs / 4);
-    if (lookInMs > 0) return { state, ended: [], lookInMs };
-    const { next, ids } = await runs.open(record.org, record.identity, cursor);
-    const views = await candidates.views(record, ids);
-    const seen = { ...state };
-    const ended: string[] = [];
-    const others: DeliveryView[] = [];
-    for (const id of new Set(ids)) {
-      const view = views.get(id);
-      if (view?.completedAtMs === null) {
-        others.push(view);
-        continue;
-      }
-      ended.push(id);
-      if (view?.status === 'delivered') seen.delivered++;
-      else if (view === undefined || view.status === 'filtered' || view.deadLetterReason === 'cancelled') seen.endedOtherwise++;
-      else seen.failed++;
-    }
-    // A set with more pages is read on at once, as long as that is of use.
-    const isToGoOn = next !== '0' && ended.length > 0;
-    this.#looks.set(record.identity, { cursor: next, atMs: isToGoOn ? Number.NEGATIVE_INFINITY : clock.now() });
-    return { state: seen, ended, ...(cursor === '0' && next === '0' && { held: waitOfQueued(others) }) };
-  }
-
   /** Says why nothing can be queued; writes it where it is new. */
   async #wait(
     record: ReplayRecord,
@@ -383,14 +346,11 @@ export class ReplaySteps {
 
   #ended(identity: string): Advance {
     this.#options.feed.forget(identity);
-    this.#looks.delete(identity);
+    this.#endedMessages.forget(identity);
+    this.#pages.forget(identity);
     this.#written.delete(identity);
     return { outcome: 'ended', queued: 0 };
   }
-}
-
-function maxOpenOf({ destinationId, what }: Pick<ReplayRecord, 'destinationId' | 'what'>): number {
-  return destinationId === undefined && what !== 'events' ? maxOpen : maxOpenInFreshLane;
 }
 
 function givenBack({ month }: NonNullable<ReplayState['step']>, messages: number): Pick<ReplayChange, 'month'> {

@@ -43,7 +43,7 @@ test('messages to the endpoints of one application are replayed in a Cluster, wh
   const record = replayRecord({ what: 'messages', filter: { statuses: ['dlq'], applicationId: 'app_a' } });
   const { steps, runs } = replayParts(redis, { prefix, shards });
   const feed = new FeedReader({ redis, blocking: redis, prefix, shards: () => shards, clock: systemClock });
-  const { rows: from } = await feed.watch(null);
+  const { rows: from } = await feed.watch();
   while ((await carryOn(steps, record)) !== 'ended') for (const queue of queues) await settleEverything(queue, 'w1');
   expect(await runs.find('org_a', record.identity)).toMatchObject({ phase: 'Succeeded', queued: shards, delivered: shards, skipped: {} });
   const reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
@@ -51,7 +51,9 @@ test('messages to the endpoints of one application are replayed in a Cluster, wh
   expect(replays.map(({ routeId, status }) => `${routeId} ${status}`)).toEqual(Array.from({ length: shards }, () => 'app_a delivered'));
   expect(new Set(replays.map(({ replayedFrom }) => replayedFrom)).size).toBe(shards);
   const home = shardOf(record.id, shards);
-  const rows = ((await feed.between(home, from[home] ?? '', '+')) ?? []).map(({ shard, id, text }) => parseFeedRow(shard, id, text));
+  const rows = ((await feed.between(home, from[home] ?? '', '+', 'org_a')) ?? []).map(({ shard, id, text }) =>
+    parseFeedRow(shard, id, text),
+  );
   const last = rows.findLast((row) => row?.kind === 'replay');
   expect(last).toMatchObject({ org: 'org_a', replayId: record.id, status: 'Succeeded', queued: shards, delivered: shards });
 });

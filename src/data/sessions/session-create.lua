@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Stores a session. Where the organization has too many, those that have ended are forgotten, and else, of the credential that has the most of them,
 -- the one that was seen longest ago.
 -- KEYS[1]  sorted set: id of a session → when it was last seen, in milliseconds since the epoch

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Notes that a session was seen, unless it has ended.
 -- KEYS[1]  sorted set: id of a session → when it was last seen, in milliseconds since the epoch
 -- KEYS[2]  hash of the session

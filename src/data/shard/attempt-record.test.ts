@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { SentAs } from '../../core/sent-as.ts';
 import { decodeAttempt, encodeAttempt, type NewAttempt } from './attempt-record.ts';
 
 const plain: NewAttempt = {
@@ -48,6 +49,37 @@ test.each<[string, Partial<NewAttempt>]>([
   expect(begins?.length).toBeGreaterThan(15);
   expect((attempt.responseBody ?? attempt.errorMessage)?.startsWith(begins ?? '-')).toBe(true);
   expect(read).toMatchObject({ errorType: attempt.errorType, responseStatus: attempt.responseStatus });
+});
+
+describe('what was not sent as is the default of its target', () => {
+  const forms: [SentAs, number][] = [
+    [{ isThin: true, scheme: null }, 1],
+    [{ isThin: false, scheme: 'hmac-sha256' }, 1],
+    [{ isThin: false, scheme: 'ed25519' }, 2],
+    [{ isThin: true, scheme: 'both' }, 4],
+  ];
+  const outcomes: Partial<NewAttempt>[] = [
+    {},
+    { durationMs: 0 },
+    { responseBody: 'x'.repeat(100) },
+    { responseStatus: null, responseBody: null, errorType: 'timeout', errorMessage: 'no answer' },
+  ];
+  test.each(forms)('is read as it was written: %j', (sentAs) => {
+    for (const changes of outcomes) {
+      const attempt = { ...plain, ...changes, sentAs };
+      const { short, long } = encodeAttempt(attempt);
+      expect(decodeAttempt(3, long || short)).toEqual({ attemptNumber: 3, ...attempt });
+      if (short !== '') expect(decodeAttempt(3, short)).toMatchObject({ sentAs, startedAtMs: attempt.startedAtMs });
+    }
+  });
+
+  test.each(forms)('%j costs %d bytes, and the default none; a reader that does not know it reads the same times', (sentAs, bytes) => {
+    const [short, form] = [encodeAttempt(plain).short, encodeAttempt({ ...plain, sentAs }).short];
+    expect(short).toBe(`${plain.startedAtMs.toString(36)} 12 200 - `);
+    expect(form.length - short.length).toBe(bytes);
+    const [started = '', duration] = form.split(' ');
+    expect([Number.parseInt(started, 36), Number(duration)]).toEqual([plain.startedAtMs, plain.durationMs]);
+  });
 });
 
 test('what is no attempt is null', () => {

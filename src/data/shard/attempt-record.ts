@@ -1,5 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { parsePlainJson } from '../../core/plain-json.ts';
+import type { SentAs } from '../../core/sent-as.ts';
+import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import { headersWithin, packedDetail, unpackedDetail } from './attempt-detail.ts';
 import { fittingText, jsonBytes, sharesOf } from './json-room.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
@@ -9,6 +11,9 @@ import type { AttemptErrorType, AttemptView } from './messages.ts';
  * `<started, base 36> <duration ms> <status> <error letter> <body>`, without a status `<beginning of the error message>` in place of the body. Otherwise it is JSON
  * in a hash of its own. One that failed, or came after such, then has both forms, the short one with the beginning of its body, because the long one may go
  * (`../queue/includes/attempt-details.lua`).
+ *
+ * A payload form or signature scheme other than the default of the target costs one zero or more in front of a number, which do not change the number for earlier readers.
+ * The time has as many as the index of the scheme in `schemes`; the duration has one for the thin form. The long form has both behind the detail.
  */
 const shortLimitBytes = 64;
 /** Of the long form beside a short one. */
@@ -35,6 +40,9 @@ export function errorLetter(type: AttemptErrorType): string {
   return letters.get(type) ?? '-';
 }
 
+/** In the order of their zeros; their places are stored. */
+const schemes: readonly (SignatureScheme | null)[] = [null, 'hmac-sha256', 'ed25519', 'both'];
+
 export type NewAttempt = Omit<AttemptView, 'attemptNumber'>;
 
 /** `number`: of the attempt, from 1. */
@@ -51,8 +59,10 @@ export function encodeAttempt(attempt: NewAttempt, number = 1): { short: string;
 }
 
 function shortForm(attempt: NewAttempt, rest: string): string {
-  const { startedAtMs, durationMs, responseStatus, errorType } = attempt;
-  return `${startedAtMs.toString(36)} ${durationMs} ${responseStatus ?? 0} ${letters.get(errorType) ?? '-'} ${rest}`;
+  const { startedAtMs, durationMs, responseStatus, errorType, sentAs } = attempt;
+  const started = '0'.repeat(placeOf(sentAs)) + startedAtMs.toString(36);
+  const duration = `${sentAs?.isThin === true ? '0' : ''}${durationMs}`;
+  return `${started} ${duration} ${responseStatus ?? 0} ${letters.get(errorType) ?? '-'} ${rest}`;
 }
 
 /** What stays of an attempt whose long form goes. */
@@ -63,8 +73,18 @@ function compactForm(attempt: NewAttempt): string {
   return shortForm(attempt, new StringDecoder('utf8').write(Buffer.from(rest.slice(0, room)).subarray(0, room)));
 }
 
+function placeOf(own: SentAs | undefined): number {
+  return own === undefined ? 0 : schemes.indexOf(own.scheme);
+}
+
+/** Undefined: all is as is the default. */
+function sentAsOf(place: number, isThin: boolean): SentAs | undefined {
+  const scheme = schemes[place] ?? null;
+  return isThin || scheme !== null ? { isThin, scheme } : undefined;
+}
+
 function encodeLong(attempt: NewAttempt, packed?: unknown[]): string {
-  const { startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage } = attempt;
+  const { startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage, sentAs } = attempt;
   const letter = letters.get(errorType) ?? '-';
   return JSON.stringify([
     startedAtMs,
@@ -73,7 +93,8 @@ function encodeLong(attempt: NewAttempt, packed?: unknown[]): string {
     responseBody,
     letter,
     errorMessage,
-    ...(packed === undefined ? [] : [packed]),
+    ...(packed === undefined && sentAs === undefined ? [] : [packed ?? null]),
+    ...(sentAs === undefined ? [] : [placeOf(sentAs), Number(sentAs.isThin)]),
   ]);
 }
 
@@ -128,6 +149,7 @@ function decodeShort(stored: string): NewAttempt | null {
   const [, started = '', duration = '', status = '', letter = '', body = ''] = match;
   const errorType = types.get(letter) ?? null;
   const responseStatus = status === '0' ? null : Number(status);
+  const sentAs = sentAsOf(zerosBefore(started), zerosBefore(duration) > 0);
   return {
     startedAtMs: Number.parseInt(started, 36),
     durationMs: Number(duration),
@@ -135,15 +157,22 @@ function decodeShort(stored: string): NewAttempt | null {
     responseBody: responseStatus === null ? null : body,
     errorType,
     errorMessage: responseStatus === null && body !== '' ? body : defaultMessage({ errorType, responseStatus }),
+    ...(sentAs !== undefined && { sentAs }),
   };
+}
+
+/** How many zeros stand in front of a number that may itself be 0. */
+function zerosBefore(digits: string): number {
+  return /^0*(?=.)/.exec(digits)?.[0].length ?? 0;
 }
 
 function decodeLong(stored: string): NewAttempt | null {
   const value: unknown = parsePlainJson(stored);
   if (!Array.isArray(value)) return null;
-  const [startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage, packed]: unknown[] = value;
+  const [startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage, packed, place, isThin]: unknown[] = value;
   if (typeof startedAtMs !== 'number' || typeof durationMs !== 'number' || typeof letter !== 'string') return null;
   const detail = unpackedDetail(packed);
+  const sentAs = sentAsOf(typeof place === 'number' ? place : 0, isThin === 1);
   return {
     startedAtMs,
     durationMs,
@@ -152,5 +181,6 @@ function decodeLong(stored: string): NewAttempt | null {
     errorType: types.get(letter) ?? null,
     errorMessage: typeof errorMessage === 'string' ? errorMessage : null,
     ...(detail !== null && { detail }),
+    ...(sentAs !== undefined && { sentAs }),
   };
 }

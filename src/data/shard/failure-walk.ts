@@ -1,4 +1,5 @@
 import type { IndexPart } from './index-pages.ts';
+import { listed, type OneOrMore } from './message-filter.ts';
 import type { ShardReader } from './shard-reader.ts';
 
 /** Stands in the cursors of lists that walk the index of failures. */
@@ -7,8 +8,8 @@ const failureMark = 'f';
 /** A list of messages all of which have failed or ended unsent. */
 interface Wanted {
   org: string;
-  /** The index that has all of the list, in the order of creation or nearly so. */
-  index: string;
+  /** The indexes that have all of the list, in the order of creation or nearly so. */
+  index: OneOrMore;
   /** Whether members of a batch that waits for its next attempt belong to the list. */
   hasBatchMembers: boolean;
   /** What the cursor says (`markOf`); null: this is the first page. */
@@ -24,9 +25,10 @@ export async function failureWalk(
 ): Promise<{ mark: string; partsIn: (shard: ShardReader) => readonly IndexPart[] } | undefined> {
   if (mark === '') return undefined;
   const failures = `i:bad:${org}`;
-  const found = await Promise.all(shards.map((shard) => shard.sizes(org, [failures, index])));
-  const sum = (at: number): number => found.reduce((total, { sizes }) => total + (sizes[at] ?? 0), 0);
+  const found = await Promise.all(shards.map((shard) => shard.sizes(org, [failures, ...listed(index)])));
+  const sum = (from: number, end?: number): number =>
+    found.reduce((total, { sizes }) => total + sizes.slice(from, end).reduce((inShard, size) => inShard + size, 0), 0);
   const isComplete = found.every(({ hasFailedBatches }) => !hasBatchMembers || !hasFailedBatches);
-  if (mark === null && (!isComplete || sum(0) >= sum(1))) return undefined;
+  if (mark === null && (!isComplete || sum(0, 1) >= sum(1))) return undefined;
   return { mark: failureMark, partsIn: () => [{ index: failures, fromMs: 0 }] };
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts';
+import { listed, type OneOrMore } from './message-filter.ts';
 import type { PageQuery, ScannedPage } from './messages.ts';
 import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
 
@@ -31,13 +32,16 @@ export interface IndexPart {
 
 /** What a list is made of: an index, and what becomes of its entries (null: does not belong to the list). */
 export interface Listing<T> {
-  index: string;
+  /** Several are walked together. */
+  index: OneOrMore;
   kind: 'e' | 'm';
+  /** What the index has entries of; absent: of `kind`. */
+  entries?: 'e' | 'm' | undefined;
   /** Which entries may belong to the list, so that no others are read (`list.lua`); absent: all. */
   look?: IndexLook | undefined;
   /** Names the list in cursors, together with the range of time. */
   scope: readonly (string | undefined)[];
-  views: (shard: ShardReader, entries: readonly IndexEntry[]) => Promise<(T | null)[]>;
+  views: (shard: ShardReader, entries: readonly IndexEntry[], index: string) => Promise<(T | null)[]>;
   /** What is walked in a shard in place of `index`, the newest first. */
   partsIn?: (shard: ShardReader) => readonly IndexPart[];
   /** A second index with members of the list, and which of its entries these may be. */
@@ -77,7 +81,7 @@ export async function indexPage<T>(
   shards: readonly ShardReader[],
   listing: Listing<T>,
   range: TimeRange,
-  { limit, cursor }: PageQuery,
+  { limit, cursor, looksAhead }: PageQuery,
   { fillMs }: { fillMs: number },
 ): Promise<ScannedPage<T>> {
   requireLimit({ limit });
@@ -91,6 +95,7 @@ export async function indexPage<T>(
     if (item !== null && items.length === limit) return endingHere();
     if (item !== null) items.push(item);
     if (item !== null || items.length < limit) pageEnd = here;
+    if (items.length === limit && looksAhead === false) return endingHere();
     const isOver = performance.now() - beganMs >= (items.length === limit ? Math.min(longestLookAheadMs, fillMs) : fillMs);
     if (item === null && isOver) return endingHere();
   }
@@ -117,15 +122,17 @@ export async function* indexEntries<T>(
   range: TimeRange,
   { limit, cursor, maxLooks = Number.POSITIVE_INFINITY }: { limit: number; cursor?: string | undefined; maxLooks?: number },
 ): AsyncGenerator<ListedEntry<T>> {
-  const { index, kind, views, look, besides, mark = '' } = listing;
+  const { index, entries: kind = listing.kind, views, look, besides, mark = '' } = listing;
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
-  const maxInShard = Math.max(1, Math.floor(maxLooks / shards.length));
-  const count = Math.min(maxInShard, shards.length === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / shards.length) + 5));
+  const indexes = listed(index);
+  const walksApart = shards.length * indexes.length;
+  const maxInWalk = Math.max(1, Math.floor(maxLooks / walksApart));
+  const count = Math.min(maxInWalk, walksApart === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / walksApart) + 5));
   const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexLook | undefined) => {
     const load = async (part: IndexPart, before: Position) => {
-      const looks = chosen === undefined ? count : Math.min(maxInShard, looksPerScript[kind]);
+      const looks = chosen === undefined ? count : Math.min(maxInWalk, looksPerScript[kind]);
       const { entries, last, looked } = await shard.look(part.index, kind, {
         position: before,
         fromMs: Math.max(fromMs, part.fromMs),
@@ -133,7 +140,7 @@ export async function* indexEntries<T>(
         looks,
         ...chosen,
       });
-      const items = await views(shard, entries);
+      const items = await views(shard, entries, part.index);
       const steps = entries.flatMap(({ ms, number }, i) => {
         const item = items[i] ?? null;
         return item === null ? [] : [{ at: { ms, shard: shard.shard, number }, item }];
@@ -143,7 +150,9 @@ export async function* indexEntries<T>(
     return new Walk(position, parts, load);
   };
   const walks = shards.flatMap((shard) => [
-    walkOf(shard, listing.partsIn?.(shard) ?? [{ index, fromMs: 0 }], look),
+    ...(listing.partsIn === undefined
+      ? indexes.map((each) => walkOf(shard, [{ index: each, fromMs: 0 }], look))
+      : [walkOf(shard, listing.partsIn(shard), look)]),
     ...(besides === undefined ? [] : [walkOf(shard, [{ index: besides.index, fromMs: 0 }], besides.look)]),
   ]);
   const cursorOf = (at: Position) => () => encodeCursor(at, scope, mark);

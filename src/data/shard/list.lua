@@ -5,22 +5,22 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many records at most,
 -- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
--- of events statuses, each with a space before and behind it, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
--- [12] the name of the event type, and [13] what is asked of its attempts (JSON, includes/outcomes.lua), each '' for all.
--- Of events [10] is the application to whose endpoints they go: an entry that has a message for it here has a 1 behind its record; one that may have some
+-- of events statuses, each with a space before and behind it, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] routes, [11] destinations
+-- and [12] names of event types, several with spaces between them, and [13] what is asked of its attempts (JSON, includes/outcomes.lua), each '' for all.
+-- Of events [10], [11] and [13] are about their messages: an entry with messages here that may match has the first 1,000 of them behind its record; one that may have some
 -- elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
--- @include "includes/event-messages.lua"
--- @include "includes/outcomes.lua"
+-- @include "includes/asked.lua"
 -- @include "includes/packed.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
-local reasons, route, destination = ARGV[9], ARGV[10], ARGV[11]
-local event_type, outcome = ARGV[12], outcomes.wanted(ARGV[13])
+local reasons, routes, destinations = ARGV[9], ARGV[10], ARGV[11]
+local event_types = ARGV[12]
+asked.narrow(routes, destinations, ARGV[13])
 local found, bytes, messages, looked = {}, 0, 0, 0
 local last_ms, last_number = '', ''
 
@@ -32,86 +32,50 @@ local function may_match_status(m)
   return m[2] and string.find(wanted, '[par]') ~= nil
 end
 
--- One that has failed over belongs to its first destination, too; one in another shard is judged there.
-local target_fits = {}
-local function may_be_of_target(m)
-  if m[1] == 'm' then
-    return true
-  end
-  local n = m[4]
-  if target_fits[n] == nil then
-    local t = call('HMGET', P .. 't:' .. n, 'r', 'd')
-    target_fits[n] = { route == '' or t[1] == route, destination == '' or t[2] == destination }
-  end
-  local fits = target_fits[n]
-  return fits[1] and (fits[2] or m[6] or m[7]) and true or false
-end
-
--- The attempts of one that is in another shard, or in a batch, are not known here.
-local function may_match_outcome(id, m)
-  return m[1] == 'm' or m[2] or outcomes.may_match(id, tonumber(m[8] or '0'), outcome)
-end
-
 local function may_match(id, m)
   return (wanted == '' or may_match_status(m))
     and (reasons == '' or m[1] == 'm' or m[5] and string.find(reasons, ' ' .. m[5] .. ' ', 1, true) ~= nil)
-    and (route == '' and destination == '' or may_be_of_target(m))
-    and (not outcome or may_match_outcome(id, m))
+    and asked.may_match(id, m)
 end
 
 -- The name of the source or event type stands at the beginning of the second line of an event (event-text.ts).
-local name_of = {}
+local type_fits = {}
 local function may_be_of_type(event)
-  if name_of[event] == nil then
-    name_of[event] = string.match(call('GETRANGE', P .. 'e:' .. event, 0, 511), '^[^\n]*\n{"g":"([^"]*)"') or event_type
+  if type_fits[event] == nil then
+    local name = string.match(call('GETRANGE', P .. 'e:' .. event, 0, 511), '^[^\n]*\n{"g":"([^"]*)"')
+    type_fits[event] = not name or asked.is_one_of(event_types, name)
   end
-  return name_of[event] == event_type
+  return type_fits[event]
 end
 
-local is_narrowed = wanted .. reasons .. route .. destination .. event_type ~= '' or outcome
+local is_narrowed = wanted .. reasons .. event_types ~= '' or asked.is_narrow()
 local function read_message(id)
   if is_narrowed then
-    local m = call('HMGET', P .. 'm:' .. id, 's', 'bt', 'e', 't', 'q', 'o', 'od', 'n')
-    if not m[1] or not may_match(id, m) or event_type ~= '' and not may_be_of_type(m[3]) then
+    local m = call('HMGET', P .. 'm:' .. id, unpack(asked.fields))
+    if not m[1] or not may_match(id, m) or event_types ~= '' and not may_be_of_type(m[3]) then
       return nil, true
     end
   end
   return message_view(id)
 end
 
-local function event_fits_route(id)
-  local ids = messages_of(id, call('GETRANGE', P .. 'e:' .. id, 0, 255))
-  local is_open = #ids == 0
-  for _, message in ipairs(ids) do
-    local n = call('HGET', P .. 'm:' .. message, 't')
-    if n then
-      if target_fits[n] == nil then
-        target_fits[n] = { call('HGET', P .. 't:' .. n, 'r') == route, true }
-      end
-      if target_fits[n][1] then
-        return true, false
-      end
-    else
-      is_open = true
-    end
-  end
-  return false, is_open
-end
-
 -- What may match of a pack whose entry has this stamp: the results before the position, the newest first.
 local function results_before(entry_ms, first, name)
   local may_be_filtered = (wanted == '' or string.find(wanted, 'f', 1, true)) and reasons == ''
-    and destination == ''
-    and (not outcome or outcomes.may_be_unsent(outcome))
+    and asked.may_be_result()
   local pack = may_be_filtered and packed.read(name)
-  if not pack or event_type ~= '' and not may_be_of_type(pack.event) then
+  if not pack or event_types ~= '' and not may_be_of_type(pack.event) then
     return nil, {}
   end
   bytes = bytes + #pack.text
   local before = entry_ms == ms and math.min(number - first, pack.count) or pack.count
-  if route ~= '' then
-    local result = packed.of_route(pack, route)
-    return pack, { result and result[1] < before and result or nil }
+  local of_routes = asked.results(pack)
+  if of_routes then
+    local older = {}
+    for _, result in ipairs(of_routes) do
+      older[#older + 1] = result[1] < before and result or nil
+    end
+    return pack, older
   end
   -- So many are left for this page.
   local from = math.max(0, before - math.min(count - #found, looks - looked))
@@ -141,14 +105,15 @@ local function add_pack(entry_ms, first, name)
   return has_room()
 end
 
-local fitting = {}
+local asked_of = {}
 local function read_event(id)
-  if route ~= '' then
-    local fits, is_open = event_fits_route(id)
-    if not fits and not is_open then
+  if asked.is_narrow() then
+    local of_event = asked.of_event(id)
+    messages = messages + of_event.looked
+    if #of_event.ids == 0 and not of_event.is_open then
       return nil, true
     end
-    fitting[id] = fits
+    asked_of[id] = of_event.ids
   end
   if wanted ~= '' then
     local status = event_status(id)
@@ -171,8 +136,10 @@ local function add(entry_ms, entry_number, id)
   if record then
     found[#found + 1] = { entry_ms, entry_number, id, record }
     if kind == 'e' then
-      found[#found][5] = fitting[id] and 1 or nil
-      bytes, messages = bytes + #record[1], messages + record[6]
+      found[#found][5] = asked_of[id]
+      bytes = bytes + #record[1]
+      -- Those that were asked for are counted.
+      messages = messages + (asked_of[id] and 0 or record[6])
     end
   elseif not is_other then
     found[#found + 1] = { entry_ms, entry_number, id }

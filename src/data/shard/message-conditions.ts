@@ -52,11 +52,12 @@ export function meetsFilter(filter: MessageFilter, message: Outcome): boolean {
     attempts >= attemptsMin &&
     attempts <= attemptsMax &&
     (errorTypes === undefined || (lastErrorType !== null && errorTypes.includes(lastErrorType))) &&
-    (responseStatuses === undefined || responseStatuses.some((range) => isWithin(range, lastResponseStatus, lastErrorType)))
+    (responseStatuses === undefined || responseStatuses.some((range) => isAnswerWithin(range, lastResponseStatus, lastErrorType)))
   );
 }
 
-function isWithin({ first, last }: StatusRange, status: number | null, errorType: string | null): boolean {
+/** Whether the status of the last response is one of these; from 300 on only where the attempt failed. */
+export function isAnswerWithin({ first, last }: StatusRange, status: number | null, errorType: string | null): boolean {
   return status !== null && status >= first && status <= last && (status < firstFailure || errorType !== null);
 }
 

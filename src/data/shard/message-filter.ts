@@ -1,5 +1,18 @@
 import type { StatusRange } from '../../core/status-range.ts';
 
+/** Ids or names, any one of which is enough. */
+export type OneOrMore = string | readonly string[];
+
+/** None where nothing is asked for. */
+export function listed(some: OneOrMore | undefined): readonly string[] {
+  return some === undefined ? [] : typeof some === 'string' ? [some] : some;
+}
+
+/** Whether it is one of those that are asked for, or none is. */
+export function isAmong(some: OneOrMore | undefined, one: string | null): boolean {
+  return some === undefined || (one !== null && listed(some).includes(one));
+}
+
 /** What lists of messages of both families are narrowed by. Of a list of values any one is enough; what is absent lets all pass. */
 export interface MessageFilter {
   ids?: readonly string[] | undefined;

@@ -3,8 +3,9 @@
  * scripts and keys are this folder's own affair.
  */
 import type { Abandonment, LoopTurn } from '../../core/loop-turns.ts';
+import type { SentAs } from '../../core/sent-as.ts';
 import type { AttemptDetail } from './attempt-detail.ts';
-import type { MessageFilter, PayloadFilter } from './message-filter.ts';
+import type { MessageFilter, OneOrMore, PayloadFilter } from './message-filter.ts';
 import type { WaitReason } from './waits.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
@@ -90,8 +91,12 @@ export interface FilterFailure {
 /** Of events; of a list of values any one is enough. */
 export interface EventFilter extends PayloadFilter {
   ids?: readonly string[] | undefined;
-  sourceId?: string | undefined;
+  sourceId?: OneOrMore | undefined;
   statuses?: readonly EventStatus[] | undefined;
+  /** At least one of its first 1,000 deliveries meets all of this. Absent: deliveries do not matter. */
+  delivery?: Omit<DeliveryFilter, 'where'> | undefined;
+  /** Of a source that checks none there is neither. */
+  signatureValid?: boolean | undefined;
   /** When they were received, in milliseconds since the epoch, both included. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
@@ -99,9 +104,9 @@ export interface EventFilter extends PayloadFilter {
 
 /** Of deliveries. */
 export interface DeliveryFilter extends MessageFilter, PayloadFilter {
-  routeId?: string | undefined;
+  routeId?: OneOrMore | undefined;
   /** Where it is queued or ended, or was first. */
-  destinationId?: string | undefined;
+  destinationId?: OneOrMore | undefined;
   statuses?: readonly DeliveryStatus[] | undefined;
 }
 
@@ -190,8 +195,12 @@ export interface DeliveryView {
   lastResponseStatus: number | null;
   lastErrorType: DeliveryErrorType | null;
   lastErrorMessage: string | null;
+  /** Of the last attempt; absent: there was none, or it was sent as is the default of its target. */
+  lastSentAs?: SentAs;
   deadLetterReason: DeadLetterReason | null;
   failedOverFrom: string | null;
+  /** When it came to the failover destination where it is or ended; null: it is at no such one, or on its way. */
+  failedOverAtMs: number | null;
   /** The delivery of which this one is the replay. */
   replayedFrom: string | null;
   createdAtMs: number;
@@ -223,6 +232,8 @@ export interface AttemptView {
   errorMessage: string | null;
   /** Absent: it is not kept. */
   detail?: AttemptDetail;
+  /** Absent: as is the default of its target. */
+  sentAs?: SentAs;
 }
 
 /** A failed message with its event, as it was received. */
@@ -249,10 +260,15 @@ export interface EventCounters {
   lastEventAtMs: number | null;
 }
 
+/** How a message has ended. */
+export type MessageEnd = Pick<DeliveryView, 'status' | 'deadLetterReason'>;
+
 export interface PageQuery {
   limit: number;
   /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
   cursor?: string;
+  /** False: a full page of a list that is walked has a cursor whether or not anything follows, and looks for nothing beyond. Absent: it has one only where something follows. */
+  looksAhead?: false;
   /** In whose turns of the event loop payloads are judged; absent: those of the organization. */
   turn?: LoopTurn;
   /** Aborted when nobody waits for the page any more. */
@@ -270,28 +286,6 @@ export interface ScannedPage<T> extends ViewPage<T> {
 /** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. */
 export interface MessageAcceptor {
   accept(event: NewEvent): Promise<boolean>;
-}
-
-/** What the facade needs. All lists are newest first. */
-export interface MessageReader {
-  event(org: string, id: string): Promise<EventView | null>;
-  /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
-  payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null>;
-  events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>>;
-  /** Those of the first 1,000 deliveries of an event that the filter lets pass. */
-  deliveriesOfEvent(org: string, eventId: string, filter?: Omit<DeliveryFilter, 'where'>): Promise<DeliveryView[]>;
-  /** All routes whose filter the event has not met, in the order in which they were judged. */
-  filterResults(org: string, eventId: string): Promise<FilterResult[]>;
-  delivery(org: string, id: string): Promise<DeliveryView | null>;
-  deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>>;
-  /** Whether there is an event of a source or event type, or a delivery of a route, application, destination or endpoint, in the organization. */
-  hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean>;
-  attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
-  /** The newest failed messages of a route, with at most `payloadBytes` of each payload. */
-  failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]>;
-  destinationCounters(org: string, id: string): Promise<DestinationCounters>;
-  /** Of a source, or of a route those that it has taken. */
-  eventCounters(org: string, id: string): Promise<EventCounters>;
 }
 
 export interface DeadLetterStats {
@@ -312,42 +306,10 @@ export interface ReplayRequest {
 }
 
 /**
- * Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full; what was begun by then is finished by this process, or by
- * another (`intent-finisher.ts`).
- */
-export interface MessageReplayer {
-  /**
-   * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
-   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
-   * is against it; not asked when an equal request has begun.
-   */
-  replay(org: string, id: string, request?: ReplayRequest & { check?: () => Promise<unknown> }): Promise<string>;
-  /** The same of at most 100 deliveries, of which those that cannot be replayed are left out. All or none are begun: QUOTA_EXCEEDED. */
-  replayMany(
-    org: string,
-    ids: readonly string[],
-    request?: ReplayRequest & { onlyDeadLetters?: boolean },
-  ): Promise<{ originalId: string; newId: string }[]>;
-  /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
-  archive(org: string, id: string): Promise<void>;
-  /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
-  archiveMany(org: string, ids: readonly string[], options?: { onlyDeadLetters?: boolean }): Promise<string[]>;
-  deadLetterStats(org: string): Promise<DeadLetterStats>;
-}
-
-/**
  * What became of the cancel of a message. `cancelled`: it is a dead letter. `cancelling`: an attempt is under way, or it is in a batch; it becomes a dead letter
  * instead of being tried again. `ended`: it had ended before. `moving`: it is on its way to another shard, or was just queued anew: it may be cancelled a moment later.
  */
 export type CancelResult = 'cancelled' | 'cancelling' | 'ended' | 'moving' | 'not_found';
-
-/** Ends what waits. Throws UNAVAILABLE when Redis does not answer; a part may be done then, and all of it may be asked for again. */
-export interface MessageCanceller {
-  /** At most 100 messages; `by`: name of who cancels. Has a result for each. */
-  cancel(org: string, ids: readonly string[], by: string): Promise<Map<string, CancelResult>>;
-  /** By the clock that says when messages are created, in milliseconds since the epoch. */
-  now(): Promise<number>;
-}
 
 /** Which of some ids stand for what is gone. */
 export type GoneIds = (ids: readonly string[]) => Promise<ReadonlySet<string>>;

@@ -3,6 +3,7 @@ import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
 import { type Abandonment, type LoopTurn, loopTurns } from '../../core/loop-turns.ts';
 import { payloadValue } from '../../core/payload-value.ts';
+import { type PayloadFormat, readablePayload, storedFormat } from '../../core/readable-payload.ts';
 import { decodeEvent } from './event-text.ts';
 import {
   type Gathered,
@@ -155,9 +156,9 @@ async function judgeIn<T>(
 
 function* verdictInPieces(filter: CelFilter, text: Buffer): Generator<undefined, boolean> {
   yield;
-  const { sourceSlug: type, headers, webhook, payload, chunks } = decodeEvent(text);
+  const { sourceSlug: type, contentType, headers, webhook, payload, chunks } = decodeEvent(text);
   // One above 1 MiB is not read.
-  const data = chunks === undefined ? yield* payloadValue(payload) : null;
+  const data = chunks === undefined ? yield* fieldsOf(payload, storedFormat(contentType, headers)) : null;
   yield;
   const seen = yield* celEventInPieces({
     type,
@@ -168,4 +169,11 @@ function* verdictInPieces(filter: CelFilter, text: Buffer): Generator<undefined,
   });
   yield;
   return filter(seen).isMatch;
+}
+
+/** What filters of routes see of the payload, in pieces. */
+function* fieldsOf(payload: Buffer, format: PayloadFormat): Generator<undefined, unknown> {
+  const { bytes } = readablePayload(payload, format);
+  if (bytes !== payload) yield;
+  return yield* payloadValue(bytes);
 }

@@ -2,11 +2,11 @@
 -- Reads events and messages.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
+-- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `n` how messages have ended, `s` messages with
 -- the beginning of their event, `h` events without payload, `v` the same with their messages, `w` whole events, `f` the results
 -- of the filters of an event; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
--- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
+-- message_view; for `l` per key {letter, shard where the message is now or ''}; for `n` per key the same and, of one that has ended, its dead-letter reason or ''; for `s` per key {message_view, text of the event, bytes
 -- of its payload} or, without its event, {message_view}; for `h` per key {text of the event that
 -- ends before its payload, bytes of that}; for `f` {organization, text} (packed-results.ts); nil in the place of one that is not there.
 -- @include "includes/shard.lua"
@@ -28,6 +28,13 @@ if ARGV[1] == 'l' then
   for k = 2, #ARGV do
     local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u')
     reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '' } or false
+  end
+  return reply
+end
+if ARGV[1] == 'n' then
+  for k = 2, #ARGV do
+    local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u', 'c', 'q')
+    reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '', m[3] and (m[4] or '') or nil } or false
   end
   return reply
 end

@@ -23,7 +23,7 @@
  * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
  *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`../queue/includes/shared-limiter.lua`)
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
- * - `ends` stream of what ended at targets with alerts (`../queue/includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
+ * - `ends` stream of what ended at targets with alerts (`../queue/includes/ends.lua`), `ends-of` how many an organization has added to a long one, `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
  *   `incidents` what is known of alerts (`alerts.lua`)
  * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`../queue/includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there, `scheduled` hash of how many of these are scheduled;
@@ -39,7 +39,8 @@
  * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`../queue/includes/statistics.lua`), and of webhooks
  *   `st:<org>:<period>:f`, `un:<org>` (`../queue/includes/webhook-statistics.lua`) and `ra:<target>` newest attempts (`../queue/includes/failures.lua`);
  *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`../queue/includes/status-counts.lua`); `bell` list, the doorbell
- * - `watch` string, the epoch of those who watch, which expires; `feed` stream of transitions, which is there while `watch` is (`../feed/includes/feed.lua`)
+ * - `watch` string, the epoch of those who watch, which expires; `feed` stream of transitions, which is there while `watch` is, `feed-old` rows that have left it,
+ *   `feed-moved` and `feed-lost` hashes (`../feed/includes/feed.lua`)
  */
 export interface ShardKeys {
   readonly shard: number;

@@ -3,11 +3,13 @@ import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
 import type { OutcomeLook } from './message-conditions.ts';
+import { listed, type OneOrMore } from './message-filter.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
 const listScript = new Script(new URL('./list.lua', import.meta.url));
 const sizesScript = new Script(new URL('./index-sizes.lua', import.meta.url));
+const askedScript = new Script(new URL('./asked-messages.lua', import.meta.url));
 const messagesOfEventsScript = new Script(new URL('./messages-of-events.lua', import.meta.url));
 const waitingScript = new Script(new URL('./waiting.lua', import.meta.url));
 const targetsPerStep = 200;
@@ -21,8 +23,8 @@ export interface IndexEntry {
   number: number;
   key: string;
   reply: unknown;
-  /** Of an event: it has a message of the route for which was looked here. */
-  isOfRoute?: boolean;
+  /** Of an event, where its messages are asked for: keys of those here that may match, at most the first 1,000. */
+  asked?: readonly string[];
 }
 
 /** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
@@ -31,10 +33,10 @@ export interface IndexLook {
   statuses?: string | undefined;
   /** Of messages that are or were dead letters. */
   reasons?: readonly string[] | undefined;
-  routeId?: string | undefined;
-  destinationId?: string | undefined;
-  /** Name of the event type of messages. */
-  eventType?: string | undefined;
+  routeId?: OneOrMore | undefined;
+  destinationId?: OneOrMore | undefined;
+  /** Names of event types of messages. */
+  eventType?: OneOrMore | undefined;
   /** What is asked of the attempts of messages. */
   outcome?: OutcomeLook | null | undefined;
 }
@@ -113,6 +115,26 @@ export class ShardReader {
     });
   }
 
+  /** Per key the same and, of a message that has ended, its dead-letter reason, else null; or null. */
+  async ends(keys: readonly string[]): Promise<({ letter: string; elsewhere: number | null; end: { reason: string } | null } | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['n', ...keys]));
+    return keys.map((_, i) => {
+      const reply = replies[i];
+      if (reply === null || reply === undefined) return null;
+      const [letter = '', elsewhere = '', reason] = list(reply).map(text);
+      return { letter, elsewhere: elsewhere === '' ? null : Number(elsewhere), end: reason === undefined ? null : { reason } };
+    });
+  }
+
+  /** Per key of an event at home the keys of its messages that may match, at most the first 1,000. */
+  async askedMessages(keys: readonly string[], look: Pick<IndexLook, 'routeId' | 'destinationId' | 'outcome'>): Promise<string[][]> {
+    if (keys.length === 0) return [];
+    const { routeId, destinationId, outcome = null } = look;
+    const narrowing = [...[routeId, destinationId].map((each) => listed(each).join(' ')), outcome === null ? '' : JSON.stringify(outcome)];
+    return list(await this.#run(askedScript, [...narrowing, ...keys])).map((asked) => list(asked).map(text));
+  }
+
   /** Entries of an index before `position`, newest first. */
   async entries(
     index: string,
@@ -136,21 +158,22 @@ export class ShardReader {
       looks,
       statuses = '',
       reasons = [],
-      routeId = '',
-      destinationId = '',
-      eventType = '',
+      routeId,
+      destinationId,
+      eventType,
       outcome = null,
     }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
   ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
     const { ms, number } = this.#before(position);
     const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
-    const narrowing = [statuses, why, routeId, destinationId, eventType, outcome === null ? '' : JSON.stringify(outcome)];
+    const together = [routeId, destinationId, eventType].map((each) => listed(each).join(' '));
+    const narrowing = [statuses, why, ...together, outcome === null ? '' : JSON.stringify(outcome)];
     const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
     const [lastMs, lastNumber, looked, found] = list(reply);
     const entries = list(found).map((entry) => {
-      const [entryMs, entryNumber, key, record, isOfRoute] = list(entry);
+      const [entryMs, entryNumber, key, record, asked] = list(entry);
       const place = { ms: integer(entryMs), number: integer(entryNumber), key: text(key) };
-      return { ...place, reply: record ?? null, isOfRoute: isOfRoute !== undefined };
+      return { ...place, reply: record ?? null, asked: asked === undefined ? [] : list(asked).map(text) };
     });
     const last = integer(looked) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
     return { entries, last, looked: integer(looked) };

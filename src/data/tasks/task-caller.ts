@@ -22,15 +22,6 @@ export const taskAnswer = z.union([
   z.object({ id: z.string(), error: z.object({ code: z.string(), message: z.string() }) }),
 ]);
 
-/** Lets a delivery worker of the organization's pool do something now. */
-export interface TaskCaller {
-  /**
-   * What the worker's handler answers. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
-   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is away or busy, and what the handler threw.
-   */
-  call<Input, Result>(kind: TaskKind<Input, Result>, task: { org: string; input: Input; timeoutMs: number }): Promise<Result>;
-}
-
 interface Pending {
   resolve: (result: unknown) => void;
   reject: (error: PosthornError) => void;
@@ -45,8 +36,11 @@ export interface TaskCallerOptions {
   logger: Logger;
 }
 
-/** One reader waits for the answers to all tasks of this process, and only while there are some. */
-export class RedisTaskCaller implements TaskCaller {
+/**
+ * Lets a delivery worker of the organization's pool do something now. One reader waits for the answers to all tasks of this process, and only while there
+ * are some.
+ */
+export class RedisTaskCaller {
   readonly #options: TaskCallerOptions;
   readonly #keys: ReturnType<typeof taskKeys>;
   readonly #caller = base32(randomBytes(10));
@@ -60,6 +54,10 @@ export class RedisTaskCaller implements TaskCaller {
     options.blocking.on('error', () => undefined);
   }
 
+  /**
+   * What the worker's handler answers. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
+   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is away or busy, and what the handler threw.
+   */
   async call<Input, Result>(
     { name, result }: TaskKind<Input, Result>,
     { org, input, timeoutMs }: { org: string; input: Input; timeoutMs: number },

@@ -1,5 +1,6 @@
 import { isPosthornError } from '../../core/errors.ts';
-import type { WebhookEndpoint, WebhookStore } from './webhooks.ts';
+import type { RedisWebhookStore } from './redis-webhook-store.ts';
+import type { WebhookEndpoint } from './webhooks.ts';
 
 export interface EndpointToDisable {
   org: string;
@@ -18,7 +19,7 @@ export interface EndpointDisabling {
 
 /** Disables an endpoint in the store. Throws UNAVAILABLE. */
 export async function disableEndpoint(
-  store: Pick<WebhookStore, 'endpoint' | 'updateEndpoint'>,
+  store: Pick<RedisWebhookStore, 'endpoint' | 'updateEndpoint'>,
   { org, id, disabledReason, ifRevision }: EndpointToDisable,
 ): Promise<EndpointDisabling> {
   try {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { FilterRun, WebhookStore } from './webhooks.ts';
+import type { RedisWebhookStore } from './redis-webhook-store.ts';
+import type { FilterRun } from './webhooks.ts';
 
 const maxWaiting = 1000;
 const everyMs = 5000;
@@ -10,11 +11,11 @@ const everyMs = 5000;
  * that fail now and then cost next to nothing.
  */
 export class FilterErrorNotes {
-  readonly #options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger };
+  readonly #options: { store: Pick<RedisWebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger };
   readonly #waiting = new Map<string, { org: string; run: FilterRun }>();
   #isBusy = false;
 
-  constructor(options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger }) {
+  constructor(options: { store: Pick<RedisWebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger }) {
     this.#options = options;
   }
 

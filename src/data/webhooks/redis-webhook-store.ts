@@ -1,10 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { foldedText } from '../../core/text-search.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { endpointRotations } from './secret-rotations.ts';
+import { subscribeEndpoint } from './subscribe-endpoint.ts';
 import {
   changedApplication,
   changedEndpoint,
@@ -13,7 +15,7 @@ import {
   idTaken,
   removeWebhook,
   replaceWebhook,
-  transformRetired,
+  type Stamped,
   type WebhookReplacement,
   webhookNotFound,
   webhookRows,
@@ -23,7 +25,7 @@ import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscr
 import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
 import { pastEventTypeIds, pastOf } from './webhook-past.ts';
-import { encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
+import { newApplicationContent, newEndpointContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
 import { type WebhookScriptOptions, WebhookScripts } from './webhook-scripts.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
@@ -40,13 +42,10 @@ import type {
   WebhookEndpoint,
   WebhookEndpointChange,
   WebhookIds,
-  WebhookStore,
   WebhookSubscription,
   WebhookSubscriptionChange,
 } from './webhooks.ts';
 
-const maxSubscriptionsOfEndpoint = 5000;
-const maxEventTypesAtOnce = 100;
 const numberTriesMax = 5;
 /** Longer than a request takes that has seen the event type. */
 const deletedEventTypeMs = 3_600_000;
@@ -54,7 +53,15 @@ const retiredTransformMs = 60_000;
 
 type StoreOptions = WebhookScriptOptions & { clock: Clock; logger: Logger; shards?: () => number };
 
-export class RedisWebhookStore implements WebhookStore {
+/**
+ * Applications, endpoints and subscriptions of an organization, in one slot of Redis (`webhook-keys.ts`); why not as custom resources:
+ * docs/decisions/0006-webhook-objects-in-redis.md. Whatever is below something deleted
+ * is gone with it. Ids of other organizations are unknown. Lists are newest first; a page may be shorter than asked for when
+ * few match, and `nextCursor` tells whether there is more. Everything rejects with UNAVAILABLE when Redis does not answer, lists with
+ * INVALID_QUERY for a forged cursor, changes and deletions with RESOURCE_NOT_FOUND for what is not there, and with
+ * CONFLICT when `expectedRevision` is given and another.
+ */
+export class RedisWebhookStore {
   readonly #scripts: WebhookScripts;
   readonly #clock: Clock;
   readonly #notes: WebhookNotes;
@@ -78,16 +85,16 @@ export class RedisWebhookStore implements WebhookStore {
     return (await this.#rowByExternalId(org, externalId))?.object ?? null;
   }
 
+  /** By id; those that are not there are left out. At most 1,000. */
   applicationsById(org: string, ids: readonly string[]): Promise<Map<string, WebhookApplication>> {
     return this.#byId(applicationKind, org, ids);
   }
 
   applications(org: string, filter: ApplicationFilter, page: PageQuery): Promise<ViewPage<WebhookApplication>> {
     const { search, isDisabled, orderBy = 'created_at', order = 'desc' } = filter;
-    const wanted = search?.toLowerCase();
+    const wanted = foldedText(search ?? '');
     const isWanted = ({ name, externalId, isDisabled: is }: WebhookApplication): boolean =>
-      (isDisabled === undefined || isDisabled === is) &&
-      (wanted === undefined || name.toLowerCase().includes(wanted) || externalId?.toLowerCase().includes(wanted) === true);
+      (isDisabled ?? is) === is && [name, externalId ?? ''].some((each) => foldedText(each).includes(wanted));
     const listing = {
       kind: applicationKind,
       what: orderBy === 'name' ? ('an' as const) : ('ap' as const),
@@ -98,12 +105,14 @@ export class RedisWebhookStore implements WebhookStore {
     return webhookPage(this.#scripts, org, listing, page);
   }
 
+  /** CONFLICT when the external id or the id is taken. */
   async createApplication(application: NewWebhookApplication): Promise<WebhookApplication> {
     const made = await this.#makeApplication(application);
     if ('taken' in made) throw externalIdTaken();
     return made.object;
   }
 
+  /** The application of that external id, made or changed; what is absent stays. */
   async upsertApplication(
     application: NewWebhookApplication & { externalId: string },
   ): Promise<{ application: WebhookApplication; created: boolean }> {
@@ -126,8 +135,9 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#update(applicationKind, org, id, { change: (stored) => changedApplication(stored, change), expectedRevision });
   }
 
-  deleteApplication(org: string, id: string): Promise<void> {
-    return this.#delete(applicationKind, org, id);
+  /** With its endpoints and their subscriptions: they are gone at once, and what they took is given back in the background. */
+  deleteApplication(org: string, id: string, expectedRevision?: number): Promise<void> {
+    return this.#delete(applicationKind, org, id, expectedRevision);
   }
 
   endpoint(org: string, id: string): Promise<WebhookEndpoint | null> {
@@ -148,10 +158,12 @@ export class RedisWebhookStore implements WebhookStore {
     return webhookPage(this.#scripts, org, listing, page);
   }
 
+  /** How many each application has. */
   endpointCounts(org: string, applicationIds: readonly string[]): Promise<Map<string, number>> {
     return webhookCounts(this.#scripts, org, 'a', applicationIds);
   }
 
+  /** RESOURCE_NOT_FOUND without the application; CONFLICT when the id is taken. */
   async createEndpoint(endpoint: NewWebhookEndpoint): Promise<WebhookEndpoint> {
     const { org, applicationId } = endpoint;
     const made = await this.#make(endpointKind, endpoint, (id) => {
@@ -167,9 +179,11 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#update(endpointKind, org, id, { change: changed, expectedRevision, followUp: this.#rotations });
   }
 
-  deleteEndpoint(org: string, id: string): Promise<void> {
-    return this.#delete(endpointKind, org, id);
+  /** With its subscriptions. */
+  deleteEndpoint(org: string, id: string, expectedRevision?: number): Promise<void> {
+    return this.#delete(endpointKind, org, id, expectedRevision);
   }
+
   subscription(org: string, id: string): Promise<WebhookSubscription | null> {
     return this.#one(subscriptionKind, org, id);
   }
@@ -194,6 +208,7 @@ export class RedisWebhookStore implements WebhookStore {
     return webhookPage(this.#scripts, org, { kind: subscriptionKind, ...walked, scope, ...(rest ? { isWanted } : {}) }, page);
   }
 
+  /** How many each event type has. */
   subscriptionCounts(org: string, eventTypeIds: readonly string[]): Promise<Map<string, number>> {
     return webhookCounts(this.#scripts, org, 't', eventTypeIds);
   }
@@ -202,17 +217,22 @@ export class RedisWebhookStore implements WebhookStore {
     return webhookCounts(this.#scripts, org, 'e', endpointIds);
   }
 
+  /**
+   * RESOURCE_NOT_FOUND without the endpoint; CONFLICT `Duplicate subscription`, and when the transform is being deleted. That the event type exists
+   * is the caller's to check; one that was deleted since is RESOURCE_NOT_FOUND.
+   */
   async createSubscription(subscription: NewWebhookSubscription): Promise<WebhookSubscription> {
-    const [created] = await this.#subscribe(subscription, [subscription.eventTypeId]);
+    const [created] = await subscribeEndpoint({ scripts: this.#scripts, clock: this.#clock }, subscription, [subscription.eventTypeId]);
     if (created === undefined) throw new PosthornError('CONFLICT', 'Duplicate subscription');
     return created;
   }
 
+  /** One for each event type (at most 100) that the endpoint does not subscribe to yet, all in one step. */
   async createSubscriptions(
     template: Omit<NewWebhookSubscription, 'id' | 'eventTypeId'>,
     eventTypeIds: readonly string[],
   ): Promise<{ created: WebhookSubscription[]; skipped: number }> {
-    const created = await this.#subscribe(template, eventTypeIds);
+    const created = await subscribeEndpoint({ scripts: this.#scripts, clock: this.#clock }, template, eventTypeIds);
     return { created, skipped: eventTypeIds.length - created.length };
   }
 
@@ -220,6 +240,7 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#update(subscriptionKind, org, id, { change: (stored) => changedSubscription(stored, change), expectedRevision });
   }
 
+  /** One that is gone, or has another filter by now, is left alone. */
   async noteFilterError(org: string, id: string, { filterExpression, error }: FilterRun): Promise<void> {
     const [row] = await webhookRows(this.#scripts, subscriptionKind, org, [id]);
     if (row == null) return;
@@ -228,22 +249,29 @@ export class RedisWebhookStore implements WebhookStore {
     await this.#replace(subscriptionKind, { org, row, change, isSilent: true });
   }
 
-  deleteSubscription(org: string, id: string): Promise<void> {
-    return this.#delete(subscriptionKind, org, id);
+  deleteSubscription(org: string, id: string, expectedRevision?: number): Promise<void> {
+    return this.#delete(subscriptionKind, org, id, expectedRevision);
   }
 
+  /** Ids of all that is kept by custom resources. */
   customResourceIds(org: string): Promise<string[]> {
     return this.#scripts.customResourceIds(org);
   }
 
+  /**
+   * What deleted applications and endpoints were, by id: the name of the application, the URL of the endpoint. For 90 days, and of at most 10,000 deleted
+   * objects of the organization. At most 1,000 ids of each.
+   */
   past(org: string, ids: WebhookIds): Promise<Map<string, string>> {
     return pastOf(this.#scripts, org, ids);
   }
 
+  /** Ids of deleted event types of that name, as long; null: some that were deleted before this was noted may be missing. */
   pastEventTypeIds(org: string, name: string): Promise<string[] | null> {
     return pastEventTypeIds(this.#scripts, org, { name, nowMs: this.#clock.now() });
   }
 
+  /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, by whoever has seen it before. */
   async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {
     await this.#sweeper.announce(org);
     await this.#scripts.run('remove', org, ['ty', eventTypeId, deletedEventTypeMs, name]);
@@ -251,14 +279,20 @@ export class RedisWebhookStore implements WebhookStore {
     await this.#sweeper.begin(org);
   }
 
+  /** An event type is there: it may be subscribed to, also when one of this id was deleted. */
   async admitEventType(org: string, eventTypeId: string): Promise<void> {
     await this.#scripts.run('admit', org, [eventTypeId]);
   }
 
+  /** Ids of the event types that are subscribed to, or were, and not deleted. */
   eventTypeIds(org: string): Promise<string[]> {
     return this.#scripts.eventTypeIds(org);
   }
 
+  /**
+   * Before a transform is deleted. Returns how many subscriptions name it; when there are none, none may for a minute, so that it can be deleted
+   * meanwhile.
+   */
   async retireTransform(org: string, transformId: string): Promise<number> {
     const [count] = list(await this.#scripts.run('retire', org, [transformId, retiredTransformMs]));
     return integer(count);
@@ -321,48 +355,7 @@ export class RedisWebhookStore implements WebhookStore {
     throw new PosthornError('UNAVAILABLE', 'Redis allocates ids that are already in use.', { retryAfterSeconds: 1 });
   }
 
-  /** Those that are made, in the order of the event types. */
-  async #subscribe(
-    { id, mark = '', ...template }: Omit<NewWebhookSubscription, 'eventTypeId'>,
-    eventTypeIds: readonly string[],
-  ): Promise<WebhookSubscription[]> {
-    if (eventTypeIds.length > maxEventTypesAtOnce)
-      throw new PosthornError('INTERNAL', `more than ${maxEventTypesAtOnce} event types at once`);
-    if (id !== undefined && parseWebhookId('subscription', id) === null) throw new PosthornError('INTERNAL', `${id} is no id of this kind`);
-    const { org, endpointId } = template;
-    const content = newSubscriptionContent(template, this.#clock.now());
-    const json = encodeSubscription(content);
-    const parts = eventTypeIds.map(() => id?.slice(webhookIdPrefixes.subscription.length) ?? newIdPart());
-    const each = eventTypeIds.flatMap((eventTypeId, i) => [eventTypeId, id ?? '', parts[i] ?? '', json]);
-    const args = [...idArguments('endpoint', endpointId), maxSubscriptionsOfEndpoint, mark, content.transformId ?? '', ...each];
-    const reply = list(await this.#scripts.run('subscribe', org, args));
-    if (reply[0] === 'made') return reply.slice(1).map((row) => subscriptionKind.row(org, row).object);
-    const [outcome = '', , , application = '', applicationPart = '', ...numbers] = reply.map(text);
-    switch (outcome) {
-      case 'done':
-        break;
-      case 'missing':
-        throw webhookNotFound(endpointKind);
-      case 'gone':
-        throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event type.');
-      case 'retired':
-        throw transformRetired();
-      case 'exists':
-        throw idTaken(subscriptionKind);
-      case 'full':
-        throw new PosthornError('CONFLICT', `An endpoint has at most ${maxSubscriptionsOfEndpoint} subscriptions.`);
-      default:
-        throw new PosthornError('INTERNAL', `a script answered ${outcome}`);
-    }
-    const applicationId = webhookId('application', Number(application), applicationPart);
-    return numbers.flatMap((number, i) => {
-      if (number === '') return [];
-      const own = webhookId('subscription', Number(number), parts[i] ?? '');
-      return [{ id: own, org, endpointId, applicationId, eventTypeId: eventTypeIds[i] ?? '', ...content }];
-    });
-  }
-
-  async #update<T extends { id: string; updatedAtMs: number; revision: number }>(
+  async #update<T extends Stamped>(
     kind: KindOfWebhooks<T>,
     org: string,
     id: string,
@@ -375,21 +368,18 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   /** Null when it is gone. */
-  async #replace<T extends { id: string; updatedAtMs: number; revision: number }>(
-    kind: KindOfWebhooks<T>,
-    replacement: WebhookReplacement<T>,
-  ): Promise<T | null> {
+  async #replace<T extends Stamped>(kind: KindOfWebhooks<T>, replacement: WebhookReplacement<T>): Promise<T | null> {
     const { object, isChanged, carryOn } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
     if (object !== null && isChanged) await this.#note(kind, object);
     await carryOn?.();
     return object;
   }
 
-  async #delete<T extends { id: string }>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
+  async #delete<T extends Stamped>(kind: KindOfWebhooks<T>, org: string, id: string, expectedRevision?: number): Promise<void> {
     // What has nothing below it is removed in one step.
     const isAbove = kind.kind !== 'subscription';
     if (isAbove) await this.#sweeper.announce(org);
-    await this.#note(kind, await removeWebhook(this.#scripts, kind, org, id));
+    await this.#note(kind, await removeWebhook(this.#scripts, kind, { org, id, expectedRevision }));
     if (isAbove) await this.#sweeper.begin(org);
   }
 

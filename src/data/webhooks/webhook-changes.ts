@@ -18,7 +18,8 @@ import type {
 /** Each time somebody else has changed the same object meanwhile, so that many changes of one object all come through. */
 const triesMax = 200;
 
-interface Stamped {
+export interface Stamped {
+  id: string;
   updatedAtMs: number;
   revision: number;
 }
@@ -98,8 +99,7 @@ export async function replaceWebhook<T extends Stamped>(
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
     const { object, record, number } = row;
-    if (expectedRevision !== undefined && object.revision !== expectedRevision)
-      throw new PosthornError('CONFLICT', `Another request has changed the ${kind.kind} meanwhile.`);
+    requireRevision(kind, object, expectedRevision);
     const wanted = change(object);
     if (kind.encode(wanted) === kind.encode(object)) return { object, isChanged: false };
     const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
@@ -133,16 +133,26 @@ export async function replaceWebhook<T extends Stamped>(
   throw new PosthornError('CONFLICT', `Other requests keep changing the ${kind.kind}.`);
 }
 
-/** Deletes an object, and answers what it was. RESOURCE_NOT_FOUND when it is not there. */
-export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebhooks<T>, org: string, id: string): Promise<T> {
+/** Deletes an object and returns it. Throws RESOURCE_NOT_FOUND when it does not exist, CONFLICT when its revision is not the expected one. */
+export async function removeWebhook<T extends Stamped>(
+  scripts: WebhookScripts,
+  kind: KindOfWebhooks<T>,
+  { org, id, expectedRevision }: { org: string; id: string; expectedRevision: number | undefined },
+): Promise<T> {
   let [row] = await webhookRows(scripts, kind, org, [id]);
   for (let tries = 0; row != null && tries < triesMax; tries++) {
+    requireRevision(kind, row.object, expectedRevision);
     const [outcome, other] = list(await scripts.run('remove', org, [kind.letters, row.number, row.record, ...kind.indexed(row.object)]));
     // One that is gone by now was there: a command that is sent again finds what it has done.
     if (text(outcome) !== 'stored') return row.object;
     row = kind.row(org, other);
   }
   throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `Other requests keep changing the ${kind.kind}.`);
+}
+
+function requireRevision<T>({ kind }: KindOfWebhooks<T>, { revision }: Stamped, expected: number | undefined): void {
+  if (expected !== undefined && revision !== expected)
+    throw new PosthornError('CONFLICT', `Another request has changed the ${kind} meanwhile.`);
 }
 
 export function transformRetired(): PosthornError {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
-import { dead, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -17,6 +18,8 @@ import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { OutboxCarrier } from '../queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import type { NewEvent, WebhookEventPart } from '../shard/messages.ts';
+import type { WebhookEventFilter } from './webhook-message-listing.ts';
+import { WebhookMessages } from './webhook-messages.ts';
 
 const prefix = 'test:';
 const org = webhookOrganization('org_a');
@@ -139,6 +142,36 @@ test('webhook messages are in none of the lists and counters of the organization
   await new RedisMessagePurger({ redis: redis.client, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);
   expect(await reader.event(org, event.id)).toBeNull();
   expect((await checkShards({ redis: redis.client, prefix, shards })).messages).toBe(0);
+});
+
+test.each(['by their index', 'by id'])('webhook events are found %s by their messages, in whatever shards these are', async (how) => {
+  const [event, other] = [webhookEvent(2), webhookEvent(1)];
+  for (const each of [event, other]) {
+    await acceptor.accept(each);
+    await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
+  }
+  for (const job of await take(5)) {
+    const isLost = job.target.destinationId === 'ep_2';
+    await settleAll(queues[Number(job.messageId.slice(4, 6))] ?? fail(), 'w1', [job], isLost ? dead : delivered);
+  }
+  const messages = new WebhookMessages({ redis: redis.client, prefix, shards: () => shards });
+  const found = async (filter: WebhookEventFilter): Promise<string[]> => {
+    const asked = { ...filter, ...(how === 'by id' && { ids: [event.id, other.id] }) };
+    return (await allPages((page) => messages.events('org_a', asked, page), 1)).map(({ id }) => id);
+  };
+  const both = [other.id, event.id];
+  expect(await found({ endpointId: 'ep_2' })).toEqual([event.id]);
+  expect(await found({ endpointId: ['ep_1', 'ep_2'] })).toEqual(both);
+  expect(await found({ endpointId: 'ep_2', statuses: ['dlq'] })).toEqual([event.id]);
+  expect(await found({ endpointId: 'ep_0', statuses: ['dlq'] })).toEqual([]);
+  expect(await found({ errorTypes: ['http_error'] })).toEqual([event.id]);
+  expect(await found({ errorTypes: ['http_error'], endpointId: 'ep_1' })).toEqual([]);
+  expect(await found({ responseStatuses: [{ first: 200, last: 299 }], applicationId: 'app_1' })).toEqual([other.id]);
+  expect(await found({ statuses: ['dlq'] })).toEqual([event.id]);
+  expect(await found({ applicationId: 'app_1' })).toEqual(both);
+  expect(await found({ applicationId: 'app_1', statuses: ['success'] })).toEqual([other.id]);
+  expect(await found({ applicationId: 'app_a' })).toEqual(both);
+  expect(await found({ applicationId: 'app_a', statuses: ['success'] })).toEqual([]);
 });
 
 function fail(): never {

@@ -5,9 +5,9 @@ import type { Turns } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
 import { FilterErrorNotes } from './filter-error-notes.ts';
+import type { RedisWebhookStore } from './redis-webhook-store.ts';
 import { type JudgedEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
 import { type CandidatePage, candidatesPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
-import type { WebhookStore } from './webhooks.ts';
 
 /** What an event is sent to: everything that wants it, or of an application, or of some endpoints (of that application). */
 export interface Narrowing {
@@ -55,7 +55,7 @@ export class WebhookMatcher {
 
   constructor(options: {
     candidates: WebhookCandidates;
-    store: Pick<WebhookStore, 'noteFilterError'>;
+    store: Pick<RedisWebhookStore, 'noteFilterError'>;
     clock: Clock;
     logger: Logger;
     windowPlaces?: number | undefined;

@@ -1,4 +1,5 @@
 import { webhookOrganization } from '../../core/webhook.ts';
+import { joinedScope } from '../history/delivery-listing.ts';
 import { attemptViews, deadLetterReasons, deliveryView, type MessageLocation } from '../history/message-view.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import type { Listing, TimeRange } from '../shard/index-pages.ts';
@@ -11,7 +12,7 @@ import {
   outcomeLook,
   readRange,
 } from '../shard/message-conditions.ts';
-import type { MessageFilter, PayloadFilter } from '../shard/message-filter.ts';
+import { isAmong, listed, type MessageFilter, type OneOrMore, type PayloadFilter } from '../shard/message-filter.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import type { IndexEntry, IndexLook, ShardReader } from '../shard/shard-reader.ts';
@@ -27,12 +28,12 @@ import {
 
 export interface WebhookMessageFilter extends MessageFilter, PayloadFilter {
   statuses?: readonly WebhookMessageStatus[] | undefined;
-  /** Name of the event type. */
-  eventType?: string | undefined;
-  /** Ids of the event types that have or had that name; absent: they are not known. */
+  /** Names of event types. */
+  eventType?: OneOrMore | undefined;
+  /** Ids of the event types that have or had these names; absent: they are not known. */
   eventTypeIds?: readonly string[] | undefined;
-  applicationId?: string | undefined;
-  endpointId?: string | undefined;
+  applicationId?: OneOrMore | undefined;
+  endpointId?: OneOrMore | undefined;
 }
 
 export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'statuses'> {
@@ -43,12 +44,10 @@ export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'statuses'>
 }
 
 /**
- * Selects webhook events. `statuses`: at least one message of the event has one of them. `applicationId`: the event was sent to this application alone, or one of its
- * messages goes to an endpoint of it. Of an event with more than 1,000 messages the first 1,000 are judged.
+ * Selects webhook events. Ids and times of creation are those of the events. All else but the event type speaks of messages: one of them has to meet it. `applicationId`
+ * without more than that also selects events that were sent to this application alone. Of an event with more than 1,000 messages the first 1,000 are judged.
  */
-export interface WebhookEventFilter
-  extends TimeRange,
-    Pick<WebhookMessageFilter, 'statuses' | 'eventType' | 'eventTypeIds' | 'applicationId'> {}
+export type WebhookEventFilter = WebhookMessageFilter;
 
 /** Statuses all of whose messages stand in the index of failures, and the letters of each. */
 const failedStatuses: ReadonlySet<WebhookMessageStatus> = new Set(['failed', 'exhausted', 'dlq']);
@@ -89,29 +88,45 @@ export function messageListing(org: string, filter: WebhookMessageFilter): Messa
   const look = lookOf(filter, letters);
   const isNarrowed = narrow !== undefined || statuses !== undefined || eventType !== undefined || look.outcome !== null;
   return {
-    index: narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${internal}` : `i:${internal}`,
+    index: narrow !== undefined ? listed(narrow).map((id) => `i:${id}`) : isDead ? `i:dead:${internal}` : `i:${internal}`,
     kind: 'm',
     range: isDead ? {} : readRange(filter),
     isDead,
     hasFailed: !isDead && (isOfFailures(filter) || statuses?.every((status) => failedStatuses.has(status)) === true),
     look: isNarrowed ? look : undefined,
-    scope: [internal, applicationId, endpointId, statuses?.toSorted().join(','), eventType, ...filterScope(filter)],
+    scope: [
+      internal,
+      joinedScope(applicationId),
+      joinedScope(endpointId),
+      statuses?.toSorted().join(','),
+      joinedScope(eventType),
+      ...filterScope(filter),
+    ],
     ...shownBy(filter, ({ view }) => view.org === internal && (statuses === undefined || statuses.includes(statusOf(view)))),
   };
 }
 
-export function deadLetterListing(org: string, filter: DeadLetterFilter): Listing<WebhookMessageView> {
+export function deadLetterListing(org: string, filter: DeadLetterFilter): Pick<MessageListing, 'shown'> & Listing<WebhookMessageView> {
   const internal = webhookOrganization(org);
   const { applicationId, endpointId, reason, eventType, fromMs, toMs } = filter;
   const created = fromMs === undefined && toMs === undefined ? [] : [`${fromMs}-${toMs}`];
   return {
-    index: applicationId === undefined ? `i:dead:${internal}` : `i:fail:${applicationId}`,
+    index: applicationId === undefined ? `i:dead:${internal}` : listed(applicationId).map((id) => `i:fail:${id}`),
     kind: 'm',
     look: {
       ...lookOf(filter, 'q'),
       reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason),
     },
-    scope: [internal, 'dead', applicationId, endpointId, reason, eventType, ...created, ...filterScope(filter)],
+    scope: [
+      internal,
+      'dead',
+      joinedScope(applicationId),
+      joinedScope(endpointId),
+      reason,
+      joinedScope(eventType),
+      ...created,
+      ...filterScope(filter),
+    ],
     ...shownBy(
       filter,
       ({ view }) => view.org === internal && view.status === 'dlq' && (reason === undefined || reasonOf(view.deadLetterReason) === reason),
@@ -140,8 +155,7 @@ function shownOf(filter: WebhookMessageFilter, matches: (found: FoundMessage) =>
     const found = messages.map((message) => {
       if (message === null) return null;
       const { routeId, destinationId } = message.view;
-      const isNarrowed =
-        (applicationId === undefined || routeId === applicationId) && (endpointId === undefined || destinationId === endpointId);
+      const isNarrowed = isAmong(applicationId, routeId) && isAmong(endpointId, destinationId);
       return isNarrowed && matches(message) ? message : null;
     });
     const events = await eventsOf(
@@ -151,7 +165,7 @@ function shownOf(filter: WebhookMessageFilter, matches: (found: FoundMessage) =>
     return await Promise.all(
       found.map(async (message) => {
         const event = message === null ? undefined : events.get(message.view.eventId);
-        if (message === null || (eventType !== undefined && event?.sourceSlug !== eventType)) return null;
+        if (message === null || !isAmong(eventType, event?.sourceSlug ?? null)) return null;
         const view = webhookMessageView(message, event);
         return meetsFilter(filter, view) && (await hasFailedThen(shard, filter, view)) ? view : null;
       }),

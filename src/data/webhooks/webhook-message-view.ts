@@ -1,3 +1,4 @@
+import type { SentAs } from '../../core/sent-as.ts';
 import { type deliveryView, statuses, type WebhookMessagePart } from '../history/message-view.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import type { Cancellation, DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
@@ -29,6 +30,8 @@ export interface WebhookMessageView {
   lastResponseStatus: number | null;
   lastErrorType: string | null;
   lastErrorMessage: string | null;
+  /** As `DeliveryView` has it. */
+  lastSentAs?: SentAs;
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
@@ -100,6 +103,7 @@ export function webhookMessageView(
     lastResponseStatus,
     lastErrorType: unsentErrorType(view.status) ?? view.lastErrorType,
     lastErrorMessage,
+    ...(view.lastSentAs && { lastSentAs: view.lastSentAs }),
     replayedFrom,
     createdAtMs: view.createdAtMs,
     completedAtMs: view.completedAtMs,

@@ -3,7 +3,6 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { fewMessages } from '../history/few-messages.ts';
 import { attemptViews, deliveryView, eventView, type MessageLocation } from '../history/message-view.ts';
-import type { Position } from '../shard/cursor.ts';
 import { decodeEvent } from '../shard/event-text.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
@@ -19,13 +18,14 @@ import {
   type SearchLimits,
   type TimeRange,
 } from '../shard/index-pages.ts';
-import type { PayloadFilter } from '../shard/message-filter.ts';
+import { listed, type PayloadFilter } from '../shard/message-filter.ts';
 import type { AttemptView, PageQuery, ScannedPage } from '../shard/messages.ts';
 import { listPage, searchOf } from '../shard/payload-search.ts';
-import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
+import { homeShard, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardReader } from '../shard/shard-reader.ts';
+import { WebhookEventLists } from './webhook-event-lists.ts';
 import {
   type DeadLetterFilter,
   deadLetterListing,
@@ -38,7 +38,6 @@ import {
 } from './webhook-message-listing.ts';
 import {
   type FoundMessage,
-  statusOfLetter,
   type WebhookEventView,
   type WebhookMessageView,
   webhookEventView,
@@ -54,6 +53,7 @@ export class WebhookMessages {
   readonly #fillMs: number;
   readonly #searchLimits: SearchLimits;
   readonly #readers = new Map<number, ShardReader>();
+  readonly #events = new WebhookEventLists((shard) => this.#in(shard));
 
   /** `shards`: how many there are; `fillMs`, `search`: for how long a page is filled. */
   constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs, search = longestSearch }: ReaderOptions) {
@@ -90,7 +90,12 @@ export class WebhookMessages {
   async deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ScannedPage<WebhookMessageView>> {
     const listing = deadLetterListing(org, filter);
     const range = { fromMs: filter.movedFromMs, toMs: filter.movedToMs };
-    const gathered = filter.eventTypeIds?.length === 0 ? [] : null;
+    const gathered =
+      filter.ids !== undefined
+        ? await this.#gatheredFrom(filter.ids.flatMap(placesOf), { ...listing, isDead: true })
+        : filter.eventTypeIds?.length === 0
+          ? []
+          : null;
     return await this.#page(org, listing, range, page, { filter, gathered });
   }
 
@@ -146,45 +151,17 @@ export class WebhookMessages {
     return await this.#redis.get(shardKeys(this.#prefix, shard).answer(key)).catch(throwUnavailable);
   }
 
-  /** All events, newest first, without the parts of those with very many messages. */
+  /** Newest first, without the parts of events with very many messages. Throws INVALID_QUERY for a forged cursor. */
+  async events(org: string, filter: WebhookEventFilter, page: PageQuery): Promise<ScannedPage<WebhookEventView>> {
+    const gathered = filter.eventTypeIds?.length === 0 ? [] : await this.#events.gathered(org, filter);
+    const search = this.#search<WebhookEventView>(org, filter, page, ({ id }) => id);
+    return await listPage(this.#all(), this.#events.listing(org, filter), filter, page, { gathered, search, fillMs: this.#fillMs });
+  }
+
+  /** The same list, as long as it is, without a search; entries that do not belong to it are null. */
   async *everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookEventView>> {
     if (filter.eventTypeIds?.length === 0) return;
-    const internal = webhookOrganization(org);
-    const { eventType, eventTypeIds, applicationId, statuses } = filter;
-    const isOne = (letter: string): boolean => {
-      const status = statusOfLetter(letter);
-      return status !== null && statuses?.includes(status) === true;
-    };
-    const [typeId, ...otherTypes] = eventTypeIds ?? [];
-    const listing: Listing<WebhookEventView> = {
-      index: typeId !== undefined && otherTypes.length === 0 ? `i:${typeId}` : `i:ev:${internal}`,
-      kind: 'e',
-      look: applicationId === undefined ? undefined : { routeId: applicationId },
-      scope: [internal, 'events', eventType, applicationId, statuses?.toSorted().join(',')],
-      views: async ({ shard }, entries) => {
-        const views = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
-        const elsewhere = statuses === undefined ? [] : views.flatMap((event) => event?.elsewhere ?? []);
-        const letters = await this.#letters(elsewhere);
-        const sent = await this.#sentTo(
-          applicationId,
-          views.flatMap((event, i) => (entries[i]?.isOfRoute ? [] : (event?.elsewhere ?? []))),
-        );
-        return views.map((event, i) => {
-          const view = event === null ? null : webhookEventView(internal, event.view);
-          if (event === null || view === null) return null;
-          const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing);
-          const matches =
-            (eventType === undefined || view.typeName === eventType) &&
-            (applicationId === undefined ||
-              view.applicationId === applicationId ||
-              entries[i]?.isOfRoute === true ||
-              event.elsewhere.some(({ id }) => sent.has(id))) &&
-            (statuses === undefined || [...event.letters, ...others].some(isOne));
-          return matches ? view : null;
-        });
-      },
-    };
-    yield* indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
+    yield* indexEntries(this.#all(), this.#events.listing(org, filter), filter, { cursor, limit: entriesAtOnce });
   }
 
   /** How a list is read all of whose messages have failed. */
@@ -200,24 +177,34 @@ export class WebhookMessages {
     org: string,
     { ids, statuses, eventTypeIds, applicationId, endpointId }: WebhookMessageFilter,
     { shown, isDead }: MessageListing,
-  ): Promise<{ at: Position; item: WebhookMessageView }[] | null> {
+  ): Promise<Gathered<WebhookMessageView>[] | null> {
     if (ids === undefined && isDead) return eventTypeIds?.length === 0 ? [] : null;
     const internal = webhookOrganization(org);
     const isWaiting = statuses?.every((status) => status === 'pending' || status === 'processing') === true;
-    const narrow = [endpointId ?? applicationId].filter((id) => id !== undefined);
+    const narrow = listed(endpointId ?? applicationId);
     const few =
       ids?.flatMap(placesOf) ??
       (eventTypeIds === undefined ? null : await fewMessages(this.#all(), (shard) => shard.messagesOfSources(eventTypeIds, maxGathered))) ??
       (isWaiting ? await fewMessages(this.#all(), (shard) => shard.waiting(internal, narrow, maxGathered)) : null);
-    if (few === null) return null;
+    return few === null ? null : await this.#gatheredFrom(few, { shown, isDead });
+  }
+
+  /** What a list shows of the messages at these places, each with its place in the list. */
+  async #gatheredFrom(
+    places: readonly MessageLocation[],
+    { shown, isDead }: Pick<MessageListing, 'shown' | 'isDead'>,
+  ): Promise<Gathered<WebhookMessageView>[]> {
     const gathered = await Promise.all(
-      [...Map.groupBy(few, ({ id, shard }) => homeShard(id) ?? shard)].map(async ([shard, places]) => {
+      [...Map.groupBy(places, ({ id, shard }) => homeShard(id) ?? shard)].map(async ([shard, group]) => {
         const reader = this.#in(shard);
-        const found = await messagesIn(reader, places);
+        const found = await messagesIn(reader, group);
         const items = await shown(reader, found);
-        return items.flatMap((item, i) =>
-          item === null ? [] : [{ at: { ms: item.createdAtMs, shard, number: found[i]?.number ?? 0 }, item }],
-        );
+        return items.flatMap((item, i) => {
+          if (item === null) return [];
+          const { createdAtMs, deadLetter } = item;
+          const ms = isDead ? (deadLetter?.movedAtMs ?? createdAtMs) : createdAtMs;
+          return [{ at: { ms, shard, number: found[i]?.number ?? 0 }, item }];
+        });
       }),
     );
     return gathered.flat();
@@ -241,37 +228,19 @@ export class WebhookMessages {
     return found.flat().filter((message) => message !== null);
   }
 
-  /** Which of the messages go to endpoints of the application. */
-  async #sentTo(applicationId: string | undefined, places: readonly MessageLocation[]): Promise<ReadonlySet<string>> {
-    const found = applicationId === undefined ? [] : await this.#found(places);
-    return new Set(found.flatMap(({ view }) => (view.routeId === applicationId ? [view.id] : [])));
-  }
-
-  async #letters(places: readonly MessageLocation[]): Promise<ReadonlyMap<string, string>> {
-    const byShard = Map.groupBy(places, ({ shard }) => shard);
-    const found = await Promise.all(
-      [...byShard].map(async ([shard, group]) => {
-        const letters = await this.#in(shard).letters(group.map(({ id }) => recordKey(id, shard) ?? ''));
-        return group.map(({ id }, i) => [id, letters[i]?.letter ?? ''] as const);
-      }),
-    );
-    return new Map(found.flat().filter(([, letter]) => letter !== ''));
-  }
-
   #page(
     org: string,
     listing: Listing<WebhookMessageView>,
     range: TimeRange,
     page: PageQuery,
-    { filter: { where }, gathered }: { filter: PayloadFilter; gathered: Gathered<WebhookMessageView>[] | null },
+    { filter, gathered }: { filter: PayloadFilter; gathered: Gathered<WebhookMessageView>[] | null },
   ): Promise<ScannedPage<WebhookMessageView>> {
-    const places = {
-      eventOf: ({ eventId }: WebhookMessageView) => eventId,
-      readerOf: (shard: number) => this.#in(shard),
-      limits: this.#searchLimits,
-    };
-    const search = searchOf(where, { org, ...page }, places);
+    const search = this.#search<WebhookMessageView>(org, filter, page, ({ eventId }) => eventId);
     return listPage(this.#all(), listing, range, page, { gathered, search, fillMs: this.#fillMs });
+  }
+
+  #search<T>(org: string, { where }: PayloadFilter, page: PageQuery, eventOf: (item: T) => string) {
+    return searchOf<T>(where, { org, ...page }, { eventOf, readerOf: (shard) => this.#in(shard), limits: this.#searchLimits });
   }
 
   #all(): ShardReader[] {

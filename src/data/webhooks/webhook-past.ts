@@ -6,7 +6,7 @@ import type { WebhookIds } from './webhooks.ts';
 /** Longer than any message is kept. */
 const longestHistoryMs = 45 * 86_400_000;
 
-/** `WebhookStore.past`, as `webhook-past.lua` reads it. */
+/** `RedisWebhookStore.past`, as `webhook-past.lua` reads it. */
 export async function pastOf(
   scripts: WebhookScripts,
   org: string,
@@ -21,7 +21,7 @@ export async function pastOf(
   return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
 }
 
-/** `WebhookStore.pastEventTypeIds`. */
+/** `RedisWebhookStore.pastEventTypeIds`. */
 export async function pastEventTypeIds(
   scripts: WebhookScripts,
   org: string,

@@ -6,10 +6,10 @@ import type { FindFurtherTargets } from '../queue/outbox-carrier.ts';
 import type { MessageAcceptor } from '../shard/messages.ts';
 import { furtherTargets } from './further-targets.ts';
 import { MatchCounter } from './match-counter.ts';
+import type { RedisWebhookStore } from './redis-webhook-store.ts';
 import { TargetedSends } from './targeted-sends.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
-import type { WebhookStore } from './webhooks.ts';
 
 /** What brings events to webhook endpoints. */
 export interface WebhookSending {
@@ -41,7 +41,7 @@ export function webhookSending({
   prefix: string;
   clock: Clock;
   logger: Logger;
-  store: Pick<WebhookStore, 'noteFilterError'>;
+  store: Pick<RedisWebhookStore, 'noteFilterError'>;
   maxAttempts: number;
   /** How far an expansion goes at a time; default: as `WebhookMatcher`. */
   windowPlaces?: number;

@@ -6,7 +6,15 @@ import { groupOfTarget, readCounts, type Tally } from '../analytics/period-count
 import type { SeriesPeriods } from '../analytics/series-periods.ts';
 import { scopeOfAllWebhooks, scopeOfApplication, scopeOfEndpoint } from '../analytics/series-scope.ts';
 import { chartPeriods, type StatisticsRange } from '../analytics/statistics-periods.ts';
-import { matchingTargets, maxTargets, readSeries, type Series, type ShardSubject } from '../analytics/statistics-series.ts';
+import {
+  matchingTargets,
+  maxTargets,
+  readSeries,
+  type Series,
+  type ShardSubject,
+  type Waiting,
+  waitingAt,
+} from '../analytics/statistics-series.ts';
 import { tallyField } from '../analytics/statistics-sums.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import type { AttemptView } from '../shard/messages.ts';
@@ -19,6 +27,13 @@ export type FiguresSubject =
   | { type: 'organization' }
   | { type: 'application'; id: string; shard: number }
   | { type: 'endpoint'; id: string; applicationId: string; shard: number };
+
+/** An endpoint with the shard of its application. */
+interface PlacedEndpoint {
+  id: string;
+  applicationId: string;
+  shard: number;
+}
 
 /** What stands for the subject in a shard: its name there, and for an endpoint the group of its tallies. */
 interface Place {
@@ -83,7 +98,7 @@ export class WebhookStatistics {
           return {
             keys,
             scope: scopeOfAllWebhooks,
-            targets: await matchingTargets(redis, keys, internal, '*', maxTargets),
+            targets: await matchingTargets(redis, keys, internal, '*', { max: maxTargets }),
             sampled: [name],
           };
         const targets = await matchingTargets(redis, keys, internal, `${subject.id} *`);
@@ -93,14 +108,18 @@ export class WebhookStatistics {
     return readSeries(redis, internal, subjects, periods);
   }
 
+  /** What waits for an endpoint now. Throws UNAVAILABLE. */
+  async waiting(org: string, endpoint: PlacedEndpoint): Promise<Waiting> {
+    const number = await this.#numberOf(org, endpoint);
+    const targets = number === null ? [] : [number];
+    return await waitingAt(this.#options.redis, this.#in(endpoint.shard), targets).catch(throwUnavailable);
+  }
+
   /** The newest attempts at an endpoint as far as they are kept, at most ten. Throws UNAVAILABLE. */
-  async newestAttempts(
-    org: string,
-    { id, applicationId, shard }: { id: string; applicationId: string; shard: number },
-  ): Promise<(AttemptView & { messageId: string })[]> {
+  async newestAttempts(org: string, { id, applicationId, shard }: PlacedEndpoint): Promise<(AttemptView & { messageId: string })[]> {
     const { redis } = this.#options;
     const keys = this.#in(shard);
-    const number = await redis.hget(keys.targetNumbers(webhookOrganization(org)), `${applicationId} ${id}`).catch(throwUnavailable);
+    const number = await this.#numberOf(org, { id, applicationId, shard });
     const noted = number === null ? null : await redis.get(keys.newestAttempts(number)).catch(throwUnavailable);
     if (noted === null) return [];
     const attempts = await Promise.all(
@@ -112,6 +131,12 @@ export class WebhookStatistics {
       }),
     ).catch(throwUnavailable);
     return attempts.flat();
+  }
+
+  /** The number of its target; null: it has had no message yet. */
+  async #numberOf(org: string, { id, applicationId, shard }: PlacedEndpoint): Promise<string | null> {
+    const keys = this.#in(shard);
+    return await this.#options.redis.hget(keys.targetNumbers(webhookOrganization(org)), `${applicationId} ${id}`).catch(throwUnavailable);
   }
 
   async #places(internal: string, subject: FiguresSubject): Promise<Place[]> {

@@ -3,7 +3,6 @@ import type { PayloadForm } from '../../core/payload-link.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import type { SuccessStatus } from '../../core/success-status.ts';
-import type { PageQuery, ViewPage } from '../shard/messages.ts';
 
 /** One customer of the sender. Times are milliseconds since the epoch. */
 export interface WebhookApplication {
@@ -200,81 +199,4 @@ export interface SubscriptionFilter {
   eventTypeId?: string | undefined;
   applicationId?: string | undefined;
   isEnabled?: boolean | undefined;
-}
-
-/**
- * Applications, endpoints and subscriptions of an organization, in one slot of Redis (`webhook-keys.ts`); why not as custom resources:
- * docs/decisions/0006-webhook-objects-in-redis.md. Whatever is below something deleted
- * is gone with it. Ids of other organizations are unknown. Lists are newest first; a page may be shorter than asked for when
- * few match, and `nextCursor` tells whether there is more. Everything rejects with UNAVAILABLE when Redis does not answer, lists with
- * INVALID_QUERY for a forged cursor, changes with RESOURCE_NOT_FOUND for what is not there, and with CONFLICT when
- * `expectedRevision` is given and another.
- */
-export interface WebhookStore {
-  application(org: string, id: string): Promise<WebhookApplication | null>;
-  applicationByExternalId(org: string, externalId: string): Promise<WebhookApplication | null>;
-  /** By id; those that are not there are left out. At most 1,000. */
-  applicationsById(org: string, ids: readonly string[]): Promise<Map<string, WebhookApplication>>;
-  applications(org: string, filter: ApplicationFilter, page: PageQuery): Promise<ViewPage<WebhookApplication>>;
-  /** CONFLICT when the external id or the id is taken. */
-  createApplication(application: NewWebhookApplication): Promise<WebhookApplication>;
-  /** The application of that external id, made or changed; what is absent stays. */
-  upsertApplication(
-    application: NewWebhookApplication & { externalId: string },
-  ): Promise<{ application: WebhookApplication; created: boolean }>;
-  updateApplication(org: string, id: string, change: WebhookApplicationChange, expectedRevision?: number): Promise<WebhookApplication>;
-  /** With its endpoints and their subscriptions: they are gone at once, and what they took is given back in the background. */
-  deleteApplication(org: string, id: string): Promise<void>;
-
-  endpoint(org: string, id: string): Promise<WebhookEndpoint | null>;
-  endpointsById(org: string, ids: readonly string[]): Promise<Map<string, WebhookEndpoint>>;
-  endpoints(org: string, filter: EndpointFilter, page: PageQuery): Promise<ViewPage<WebhookEndpoint>>;
-  /** How many each application has. */
-  endpointCounts(org: string, applicationIds: readonly string[]): Promise<Map<string, number>>;
-  /** RESOURCE_NOT_FOUND without the application; CONFLICT when the id is taken. */
-  createEndpoint(endpoint: NewWebhookEndpoint): Promise<WebhookEndpoint>;
-  updateEndpoint(org: string, id: string, change: WebhookEndpointChange, expectedRevision?: number): Promise<WebhookEndpoint>;
-  /** With its subscriptions. */
-  deleteEndpoint(org: string, id: string): Promise<void>;
-
-  subscription(org: string, id: string): Promise<WebhookSubscription | null>;
-  subscriptions(org: string, filter: SubscriptionFilter, page: PageQuery): Promise<ViewPage<WebhookSubscription>>;
-  /** How many each event type has. */
-  subscriptionCounts(org: string, eventTypeIds: readonly string[]): Promise<Map<string, number>>;
-  subscriptionCountsOfEndpoints(org: string, endpointIds: readonly string[]): Promise<Map<string, number>>;
-  /**
-   * RESOURCE_NOT_FOUND without the endpoint; CONFLICT `Duplicate subscription`, and when the transform is being deleted. That the event type exists
-   * is the caller's to check; one that was deleted since is RESOURCE_NOT_FOUND.
-   */
-  createSubscription(subscription: NewWebhookSubscription): Promise<WebhookSubscription>;
-  /** One for each event type (at most 100) that the endpoint does not subscribe to yet, all in one step. */
-  createSubscriptions(
-    template: Omit<NewWebhookSubscription, 'id' | 'eventTypeId'>,
-    eventTypeIds: readonly string[],
-  ): Promise<{ created: WebhookSubscription[]; skipped: number }>;
-  updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription>;
-  /** One that is gone, or has another filter by now, is left alone. */
-  noteFilterError(org: string, id: string, run: FilterRun): Promise<void>;
-  deleteSubscription(org: string, id: string): Promise<void>;
-  /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, by whoever has seen it before. */
-  deleteEventType(org: string, eventTypeId: string, name?: string): Promise<void>;
-  /**
-   * What deleted applications and endpoints were, by id: the name of the application, the URL of the endpoint. For 90 days, and of at most 10,000 deleted
-   * objects of the organization. At most 1,000 ids of each.
-   */
-  past(org: string, ids: WebhookIds): Promise<Map<string, string>>;
-  /** Ids of deleted event types of that name, as long; null: some that were deleted before this was noted may be missing. */
-  pastEventTypeIds(org: string, name: string): Promise<string[] | null>;
-  /** An event type is there: it may be subscribed to, also when one of this id was deleted. */
-  admitEventType(org: string, eventTypeId: string): Promise<void>;
-  /** Ids of the event types that are subscribed to, or were, and not deleted. */
-  eventTypeIds(org: string): Promise<string[]>;
-  /**
-   * Before a transform is deleted. Returns how many subscriptions name it; when there are none, none may for a minute, so that it can be deleted
-   * meanwhile.
-   */
-  retireTransform(org: string, transformId: string): Promise<number>;
-
-  /** Ids of all that is kept by custom resources. */
-  customResourceIds(org: string): Promise<string[]>;
 }

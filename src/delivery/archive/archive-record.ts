@@ -72,8 +72,8 @@ function commonColumns({ view, attempts }: ArchivedMessage) {
   };
 }
 
-/** Without the detail, so that the columns are the same for every record. */
-function attemptColumns({ startedAtMs, detail: _, ...attempt }: AttemptView) {
+/** Without the detail and the form, so that the columns are the same for every record. */
+function attemptColumns({ startedAtMs, detail: _, sentAs: __, ...attempt }: AttemptView) {
   return { ...attempt, startedAt: isoTime(startedAtMs) };
 }
 

@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount, retryDelayMs } from '../../core/backoff.ts';
 import { httpDateMs } from '../../core/http-date.ts';
+import type { SentAs } from '../../core/sent-as.ts';
 import type { Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import { defaultMessage, type NewAttempt } from '../../data/shard/attempt-record.ts';
 import type { AttemptErrorType } from '../../data/shard/messages.ts';
@@ -21,6 +22,9 @@ export interface AttemptTimes {
   endedAtMs: number;
 }
 
+/** Of an attempt: its times, and how it sends its message. */
+type AttemptSending = AttemptTimes & { sentAs?: SentAs | undefined };
+
 /** Whether the record of an attempt has its detail. `number`: of the attempt, from 1. */
 export interface DetailWish {
   mode: AttemptDetailMode;
@@ -36,10 +40,10 @@ export function wishOfTest(mode: AttemptDetailMode): DetailWish {
 export function attemptRecord(
   result: HttpResult,
   plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
-  times: AttemptTimes,
+  { sentAs, ...times }: AttemptSending,
   wish: DetailWish = { mode: 'none', number: 1 },
 ): NewAttempt {
-  const attempt = plainRecord(result, plan, times);
+  const attempt = { ...plainRecord(result, plan, times), ...(sentAs !== undefined && { sentAs }) };
   const isWanted = wish.mode === 'all' || (wish.mode === 'failures' && (attempt.errorType !== null || wish.number > 1));
   const detail = isWanted ? attemptDetail(result.traced) : null;
   return detail === null ? attempt : { ...attempt, detail };
@@ -105,11 +109,15 @@ function responseProblem(
   return null;
 }
 
+/** Some receivers send a fraction, and proxies join a header that came twice. */
+const seconds = /^(\d+(?:\.\d+)?)(?:\s*,.*)?$/;
+
 /** RFC 9110 section 10.2.3: seconds, or a date; at most 24 h, 0 when it is neither. */
 function retryAfterMs(value: string | null, { startedAtMs, durationMs }: NewAttempt): number {
   const text = value?.trim() ?? '';
   const endedAtMs = startedAtMs + durationMs;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : (httpDateMs(text, endedAtMs) ?? 0) - endedAtMs;
+  const sent = seconds.exec(text)?.[1];
+  const ms = sent === undefined ? (httpDateMs(text, endedAtMs) ?? 0) - endedAtMs : Math.ceil(Number(sent) * 1000);
   return Math.min(longestRetryAfterMs, Math.max(0, ms));
 }
 

@@ -3,6 +3,7 @@ import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
+import { sentAs } from '../../core/sent-as.ts';
 import { withQuery } from '../../core/sent-query.ts';
 import { largeWebhookSignature } from '../../core/signing.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
@@ -66,7 +67,9 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
   const sent = sentEvent(job, job.event, plan, startedAtMs);
   const result = sent === null ? refusedWithoutLink() : await exchangeWithDestination(job, plan, { ...sent, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
-  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
+  const { thin, headers } = plan.http;
+  const own = sentAs('destination', { isThin: thin !== null, keys: headers.signingKeys });
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now(), sentAs: own }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
 }

@@ -1,10 +1,11 @@
 import { accountOf } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
-import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../../data/queue/delivery-queue.ts';
+import type { Batch, BatchMember, Job, UnsentMember } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
 import { readLayout } from '../targets/warehouse/batch-layout.ts';
-import { BatchObjects } from '../targets/warehouse/batch-objects.ts';
+import { type Added, BatchObjects } from '../targets/warehouse/batch-objects.ts';
 import type { StoredObject } from '../targets/warehouse/object-store.ts';
 import type { WarehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
@@ -19,7 +20,7 @@ const makingMs = 10_000;
 
 export interface ContentContext {
   worker: string;
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   transformer: EventTransformer;
   clock: Clock;
 }
@@ -55,8 +56,8 @@ export async function batchContent(
     if (added === 'full') break;
     written++;
     if (added === 'added' && warning !== null) warnings.push(`event ${member.eventId}: ${warning}`);
-    if (added === 'unwritable' || added === 'costly')
-      unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason: reasons[added] });
+    const reason = unwrittenReason(added);
+    if (reason !== null) unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason });
     if (added === null && !member.isUnsent) unsent.push(unsentMember(member, why ?? null));
   }
   if (unsent.length > 0 && !(await queue.leaveOut(job, unsent))) return null;
@@ -69,6 +70,12 @@ export async function batchContent(
 function joinedWarning([first, ...more]: readonly string[]): string | null {
   if (first === undefined || more.length === 0) return first ?? null;
   return `${first}; and of ${more.length} other event${more.length === 1 ? '' : 's'} of the batch`;
+}
+
+/** Null: the event has a record, or is not there. */
+function unwrittenReason(added: Added | null): string | null {
+  if (added === null || added === 'added' || added === 'full') return null;
+  return typeof added === 'string' ? reasons[added] : added.unreadable;
 }
 
 const reasons = {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { TransformRecord } from '../../core/records.ts';
-import type { Batch, BatchMember, DeliveryQueue, Job } from '../../data/queue/delivery-queue.ts';
+import type { Batch, BatchMember, Job } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { DeadlineError } from '../targets/http/http-exchange.ts';
 import { maxBatchBytes } from '../targets/warehouse/batch-objects.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
@@ -16,7 +17,7 @@ const defaultTimeoutMs = 20_000;
 export class TransformsStalledError extends DeadlineError {}
 
 export interface TransformContext {
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   transformer: EventTransformer;
   clock: Clock;
   /** Breaks the pass off. */
@@ -80,7 +81,7 @@ export async function runBatchTransforms(
   return hasEnded ? null : (undecided[next] ?? members.length);
 }
 
-async function undecidedMembers(members: readonly BatchMember[], { target }: Job, queue: DeliveryQueue): Promise<number[]> {
+async function undecidedMembers(members: readonly BatchMember[], { target }: Job, queue: RedisDeliveryQueue): Promise<number[]> {
   const hasOutput = await queue.haveOutputs(target, members);
   return members.flatMap(({ isUnsent }, at) => (isUnsent || hasOutput[at] === true ? [] : [at]));
 }

@@ -15,6 +15,7 @@ import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
 import { ed25519Key, newSigningKey } from '../../core/ed25519-keys.ts';
 import { recordSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
@@ -51,27 +52,32 @@ describe('a destination', () => {
 
   beforeEach(() => suite.registry.put('route', routeRecord()));
 
-  test.each<[string, string[], string[], boolean]>([
-    ['a key', [key], ['v1a'], false],
-    ['a secret and a key', [secret, key], ['v1', 'v1a'], true],
-    ['a secret alone', [secret], ['v1'], true],
-  ])('a destination with %s signs over TLS what independent verifiers accept', async (_, texts, expected, isV1) => {
-    const authority = createCertificateAuthority();
-    ends.push(async () => authority.remove());
-    const to = await startTlsReceiver({ tls: authority.issue(['127.0.0.1']), address: '127.0.0.1' });
-    ends.push(() => to.stop());
-    const tls = { ca: authority.text, clientCertificate: null, clientKey: null };
-    suite.registry.put('destination', destinationRecord({ url: to.url(), tls, signingSecrets: sealed(texts) }));
-    worker();
-    await suite.becomes(await send({ payload: Buffer.from('{"a": 1.0}') }), { status: 'delivered' });
-    const [request] = to.requests;
-    if (request === undefined) throw new Error('nothing arrived');
-    expect(versions(request)).toEqual(expected);
-    expect(verifies(request, secret)).toBe(isV1);
-    expect(verifiesV1a(request, publicKey)).toBe(texts.includes(key));
-    expect(verifiesV1a(request, oldPublicKey)).toBe(false);
-    expect(verifiesV1a({ ...request, body: Buffer.from('{"a": 1}') }, publicKey)).toBe(false);
-  });
+  test.each<[string, string[], string[], SignatureScheme]>([
+    ['a key', [key], ['v1a'], 'ed25519'],
+    ['a secret and a key', [secret, key], ['v1', 'v1a'], 'both'],
+    ['a secret alone', [secret], ['v1'], 'hmac-sha256'],
+  ])(
+    'a destination with %s signs over TLS what independent verifiers accept, and the attempt says with what',
+    async (_, texts, expected, scheme) => {
+      const authority = createCertificateAuthority();
+      ends.push(async () => authority.remove());
+      const to = await startTlsReceiver({ tls: authority.issue(['127.0.0.1']), address: '127.0.0.1' });
+      ends.push(() => to.stop());
+      const tls = { ca: authority.text, clientCertificate: null, clientKey: null };
+      suite.registry.put('destination', destinationRecord({ url: to.url(), tls, signingSecrets: sealed(texts) }));
+      worker();
+      const id = await send({ payload: Buffer.from('{"a": 1.0}') });
+      await suite.becomes(id, { status: 'delivered', lastSentAs: { isThin: false, scheme } });
+      expect(await suite.reader.attempts('org_a', id)).toMatchObject([{ sentAs: { isThin: false, scheme } }]);
+      const [request] = to.requests;
+      if (request === undefined) throw new Error('nothing arrived');
+      expect(versions(request)).toEqual(expected);
+      expect(verifies(request, secret)).toBe(texts.includes(secret));
+      expect(verifiesV1a(request, publicKey)).toBe(texts.includes(key));
+      expect(verifiesV1a(request, oldPublicKey)).toBe(false);
+      expect(verifiesV1a({ ...request, body: Buffer.from('{"a": 1}') }, publicKey)).toBe(false);
+    },
+  );
 
   test('while a key is being replaced both sign; then the new one alone, also for a message that is being retried', async () => {
     const to = await receiver((response, number) => {
@@ -225,6 +231,8 @@ describe('a webhook endpoint', () => {
     const id = await send(made);
     await becomes(id, { status: 'delivered', attempts: 2 });
     expect(to.requests.map(versions)).toEqual([['v1'], ['v1a']]);
+    const sent = (await suite.reader.attempts(org, id)).map(({ sentAs }) => sentAs);
+    expect(sent).toEqual([undefined, { isThin: false, scheme: 'ed25519' }]);
     expect(to.requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
   });
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
-import type { DeliveryQueue, Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
 import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
@@ -25,7 +26,7 @@ function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
 export async function withPayload(
   job: Job,
   plan: ReadyPlan,
-  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: OrganizationBudget },
+  { queue, clock, room }: { queue: RedisDeliveryQueue; clock: Clock; room: OrganizationBudget },
   deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
 ): Promise<Settlement> {
   const { event } = job;

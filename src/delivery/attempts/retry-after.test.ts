@@ -61,6 +61,14 @@ test.each([
   expect(Math.abs((nextAttemptAtMs ?? 0) - (to.requests[0]?.atMs ?? 0) - dayMs)).toBeLessThan(30_000);
 });
 
+test('a receiver and its proxy may both send Retry-After: the first one counts', async () => {
+  const to = await receiver((response) => response.writeHead(429, ['retry-after', '3600', 'retry-after', '60']).end());
+  suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy }));
+  worker();
+  const { nextAttemptAtMs } = await becomes(await send(), { status: 'retrying' });
+  expect((nextAttemptAtMs ?? 0) - (to.requests[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(3_600_000);
+});
+
 test('Retry-After of the last attempt, and of another status, has no effect', async () => {
   const to = await receiver((response, number) => response.writeHead(number === 1 ? 500 : 503, { 'retry-after': '3600' }).end());
   suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryPolicy, maxRetries: 1 } }));

@@ -4,8 +4,9 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { storedFormat } from '../../core/readable-payload.ts';
 import type { TransformRecord } from '../../core/records.ts';
 import { describesPayload } from '../../core/reserved-headers.ts';
-import type { DeliveryQueue, Job, Outcome } from '../../data/queue/delivery-queue.ts';
+import type { Job, Outcome } from '../../data/queue/delivery-queue.ts';
 import type { EventOutput } from '../../data/queue/event-output.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import { describeEvent } from '../../sandbox/event-description.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
@@ -42,7 +43,7 @@ export async function transformedJob(
   job: Job,
   event: StoredEvent,
   plan: TransformingPlan,
-  { transformer, queue }: { transformer: EventTransformer; queue: DeliveryQueue },
+  { transformer, queue }: { transformer: EventTransformer; queue: RedisDeliveryQueue },
 ): Promise<Transformed> {
   if (plan.type === 'http') return await transformer.transformed(job, event, plan.transform, queue);
   const { transformId } = job;
@@ -77,7 +78,7 @@ export class EventTransformer {
     message: TransformableMessage,
     event: StoredEvent,
     transform: TransformRecord | null,
-    queue: DeliveryQueue,
+    queue: RedisDeliveryQueue,
   ): Promise<Transformed> {
     const kept = await queue.output(message, null);
     if (kept !== null) return { event: withOutput(event, kept), warning: this.#warnings.get(outputKey(message)) ?? null };

@@ -1,7 +1,8 @@
 import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
-import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { Batch, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { NewAttempt } from '../../data/shard/attempt-record.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
@@ -19,7 +20,7 @@ const shortestUploadMs = 1000;
 /** Where a worker reads the batches of a shard. */
 export interface BatchSource {
   worker: string;
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   transformer: EventTransformer;
 }
 

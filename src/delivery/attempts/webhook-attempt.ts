@@ -4,6 +4,7 @@ import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { templatedHeaders } from '../../core/header-template.ts';
+import { sentAs } from '../../core/sent-as.ts';
 import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
@@ -36,22 +37,24 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   if (keys === null || plan.headers === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   const eventId = event.webhook?.partOf ?? job.eventId;
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
-  const own = ownHeaders({ headers: plan.headers, templates: plan.templates }, event, identity);
+  const headers = ownHeaders({ headers: plan.headers, templates: plan.templates }, event, identity);
   const full = { event, secrets: plan.sentSecrets };
   const linking = { eventId, eventType: event.sourceSlug, outputOf: job.transformId, nowMs: startedAtMs };
   const sent = plan.thin === null ? full : thinEvent(job, full, plan.thin, linking);
   const result =
-    sent === null ? refusedWithoutLink() : await exchangeWithEndpoint(plan, { ...sent, own, keys, identity }, { clock, signal });
+    sent === null ? refusedWithoutLink() : await exchangeWithEndpoint(plan, { ...sent, own: headers, keys, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
-  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
+  const own = sentAs('endpoint', { isThin: plan.thin !== null, keys });
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now(), sentAs: own }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   if (attempt.errorType !== null && attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.
-    if (await plan.disable('the endpoint answered 410 Gone', false)) metrics.endpointsDisabled.inc({ cause: 'gone' });
-    return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
+    if (await plan.disable('the endpoint answered 410 Gone', { messageId, ifUnchanged: false }))
+      metrics.endpointsDisabled.inc({ cause: 'gone' });
+    return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found', isRejected: true });
   }
   const outcome = attemptOutcome(attempt, result, plan, number);
-  if (outcome.type !== 'delivered') await disableFailing(plan, metrics, clock.now());
+  if (outcome.type !== 'delivered') await disableFailing(plan, messageId, metrics, clock.now());
   return settle(outcome);
 }
 
@@ -61,6 +64,7 @@ const warnedAtPercent = [90, 70, 50];
 /** Disables the endpoint if every attempt has failed for as long as its plan allows, and warns of that before. Where Redis does not answer, the next failed attempt looks again. */
 async function disableFailing(
   plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs' | 'warnOfDisabling'>,
+  messageId: string,
   metrics: DeliveryMetrics,
   nowMs: number,
 ): Promise<void> {
@@ -71,10 +75,10 @@ async function disableFailing(
     if (sinceMs === null) return;
     if (nowMs - sinceMs < disableAfterMs) {
       const percent = warnedAtPercent.find((each) => nowMs - sinceMs >= (disableAfterMs * each) / 100);
-      if (percent !== undefined) await plan.warnOfDisabling?.(sinceMs, percent);
+      if (percent !== undefined) await plan.warnOfDisabling?.(sinceMs, percent, messageId);
       return;
     }
-    if (await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`, true))
+    if (await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`, { messageId, ifUnchanged: true }))
       metrics.endpointsDisabled.inc({ cause: 'failing' });
   } catch (error) {
     if (!isPosthornError(error, 'UNAVAILABLE')) throw error;

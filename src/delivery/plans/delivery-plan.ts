@@ -121,10 +121,14 @@ async function hasOwnEvents(registry: RegistryReader, { org, sourceId }: RouteRe
   return source !== null && source.provider !== ownProvider;
 }
 
-/** Those that come after the destination in the route's list, of which it may be one itself; without those that do not serve. */
+/** Those that come after the destination in the route's list, of which it may be one itself. */
+function laterDestinations({ failover: { destinations } }: RouteRecord, destinationId: string): PlacedRoute['failover'] {
+  return destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
+}
+
+/** The same without those that do not serve. */
 async function failoverAfter(registry: RegistryReader, route: RouteRecord, destinationId: string): Promise<PlacedRoute['failover']> {
-  const { destinations } = route.failover;
-  const later = destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
+  const later = laterDestinations(route, destinationId);
   const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));
   // What moves there would leave the order of its messages.
   return later.filter((_, k) => records[k]?.enabled === true && records[k]?.ordered !== true);
@@ -231,6 +235,7 @@ function targetSetting(
   const isFirst = route.destinations.some(({ id }) => id === destination.id);
   const movesOn = isFirst || !route.enabled || inOrder ? 'nobody' : !destination.enabled ? 'all' : isLater ? 'nobody' : 'guests';
   const pausedFor = pauseReason(route, destination);
+  const awaited = laterDestinations(route, destination.id).flatMap(({ id }) => (failover.some((each) => each.id === id) ? [] : [id]));
   return {
     // The list of the route changes with the destinations in it, not only with the route.
     revision: [
@@ -249,7 +254,11 @@ function targetSetting(
     sharedLimiter: null,
     priority: route.priority,
     circuit: route.circuit,
-    failover: { destinations: inOrder ? [] : failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
+    failover: {
+      destinations: inOrder ? [] : failover,
+      awaited: inOrder ? [] : awaited,
+      afterAttempts: isLater ? null : route.failover.afterAttempts,
+    },
     batch: null,
     inOrder,
     hasAlerts: route.notifications !== undefined,

@@ -55,13 +55,13 @@ export interface WebhookPlan {
   /** Null when there is none any more. */
   transform: (id: string) => Promise<TransformRecord | null>;
   /** `ifUnchanged`: only if nobody has changed the endpoint since. Returns whether it did. Rejects with UNAVAILABLE. */
-  disable: (disabledReason: string, ifUnchanged: boolean) => Promise<boolean>;
+  disable: (disabledReason: string, by: { messageId: string; ifUnchanged: boolean }) => Promise<boolean>;
   /** Uninterrupted failure after which the endpoint is disabled, in milliseconds; null: it never is. */
   disableAfterMs: number | null;
   /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: its circuit is closed. Rejects with UNAVAILABLE. */
   failingSinceMs: () => Promise<number | null>;
   /** Says to the organization that the endpoint will be disabled unless it recovers: so many percent of the time are over. Null: it does not ask for that. Rejects with UNAVAILABLE. */
-  warnOfDisabling: ((sinceMs: number, percent: number) => Promise<void>) | null;
+  warnOfDisabling: ((sinceMs: number, percent: number, messageId: string) => Promise<void>) | null;
 }
 
 interface EndpointSecret {
@@ -171,7 +171,7 @@ export class WebhookPlans {
     const isThin = endpoint.payloadForm === 'thin';
     const isSent = (name: string): boolean => !(isThin && describesPayload(name));
     const target = { routeId: application.id, destinationId: id };
-    const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason'>): Promise<void> =>
+    const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason' | 'messageId'>): Promise<void> =>
       await webhooks.ownEvents.note({ shard: application.shard, org: webhookOrganization(org), ...target, ...about });
     const disableAfterMs = (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null;
     const secrets = signingOf(endpoint).map(({ sealed, validUntilMs }) => ({ key: sealed === null ? null : opened(sealed), validUntilMs }));
@@ -194,21 +194,22 @@ export class WebhookPlans {
       sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
       transform: (transformId) => registry.getOf(org, 'transform', transformId),
-      disable: async (disabledReason, ifUnchanged) => {
+      disable: async (disabledReason, { messageId, ifUnchanged }) => {
         const endpointToDisable = { org, id, disabledReason, ifRevision: ifUnchanged ? endpoint.revision : undefined };
         const { isDone, revision } = await webhooks.disableEndpoint(endpointToDisable);
         // Whoever finds it disabled says so: the worker that did it may have died.
-        if (hasOwnEvents && revision !== null) await note({ kind: 'disabled', number: revision, reason: disabledReason });
+        if (hasOwnEvents && revision !== null) await note({ kind: 'disabled', number: revision, reason: disabledReason, messageId });
         return isDone;
       },
       disableAfterMs,
       warnOfDisabling:
         hasOwnEvents && disableAfterMs !== null
-          ? async (sinceMs, percent) =>
+          ? async (sinceMs, percent, messageId) =>
               await note({
                 kind: 'disabling',
                 number: sinceMs * 100 + percent,
                 reason: `${percent} ${sinceMs} ${sinceMs + disableAfterMs}`,
+                messageId,
               })
           : null,
       failingSinceMs: async () => {

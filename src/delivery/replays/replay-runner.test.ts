@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
@@ -62,7 +63,7 @@ async function beside(
   {
     clock = systemClock,
     around = (step) => step(),
-  }: { clock?: Clock; around?: (step: () => ReturnType<Advance>, org: string) => ReturnType<Advance> } = {},
+  }: { clock?: Clock; around?: (step: () => ReturnType<Advance>, org: string, most: number) => ReturnType<Advance> } = {},
 ): Promise<{ org: string; identity: string }[]> {
   const { runs, steps } = parts();
   const advanced: { org: string; identity: string }[] = [];
@@ -75,7 +76,7 @@ async function beside(
     steps: {
       advance: (record, options) => {
         advanced.push({ org: record.org, identity: record.identity });
-        return around(() => steps.advance(record, options), record.org);
+        return around(() => steps.advance(record, options), record.org, options.most);
       },
       endGone: (...args) => steps.endGone(...args),
     },
@@ -95,12 +96,12 @@ async function beside(
   return advanced;
 }
 
-const dryRunsOf = (org: string, count: number) =>
-  Array.from({ length: count }, (_, i) => replayRecord({ org, id: `rep_${org}${i}`, identity: `${org}${i}`, isDryRun: true }));
+const dryRunsOf = (org: string, count: number, what: ReplayRecord['what'] = 'deliveries') =>
+  Array.from({ length: count }, (_, i) => replayRecord({ org, id: `rep_${org}${i}`, identity: `${org}${i}`, isDryRun: true, what }));
 const hasSucceeded = async (replay: ReplayRecord) => expect((await runOf(replay))?.phase).toBe('Succeeded');
 
-test('an organization has one step under way at a time, and a slow one holds up no other organization', async () => {
-  const [replaysOfA, replaysOfB] = [dryRunsOf('org_a', 5), dryRunsOf('org_b', 1)];
+test('an organization has one step under way at a time, and a slow judgement of events holds up no other organization', async () => {
+  const [replaysOfA, replaysOfB] = [dryRunsOf('org_a', 5, 'events'), dryRunsOf('org_b', 1)];
   for (const replay of [...replaysOfA, ...replaysOfB]) await publisher.publish(epoch, 'replay', replay);
   const underWay = new Map<string, number>();
   const most = new Map<string, number>();
@@ -126,10 +127,10 @@ test('an organization has one step under way at a time, and a slow one holds up 
   expect(Object.fromEntries(most)).toEqual({ org_a: 1, org_b: 1 });
 });
 
-test('eight steps are under way at most, and an organization that waits has its turn before the others go on', async () => {
+test('eight steps that judge events are under way at most, and an organization that waits has its turn before the others go on', async () => {
   const organizations = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map((name) => `org_${name}`);
   for (const id of organizations.slice(2)) await publisher.publish(epoch, 'organization', organizationRecord({ id, slug: id }));
-  const replays = organizations.flatMap((org) => dryRunsOf(org, 2));
+  const replays = organizations.flatMap((org) => dryRunsOf(org, 2, 'events'));
   for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -152,6 +153,95 @@ test('eight steps are under way at most, and an organization that waits has its 
   expect(begun.slice(0, 9).toSorted()).toEqual(organizations);
 });
 
+test('steps that judge nothing are made one at a time, organizations in turn, with a rest as long as the last one between them', async () => {
+  const replays = ['org_a', 'org_b'].flatMap((org) => dryRunsOf(org, 2));
+  for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
+  const clock = new FakeClock(Date.now());
+  const steps: { org: string; beganAtMs: number; endedAtMs: number }[] = [];
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    const beganAtMs = clock.now();
+    const advance = await step();
+    await clock.advance(30);
+    steps.push({ org, beganAtMs, endedAtMs: clock.now() });
+    return advance;
+  };
+  const allHaveSucceeded = async () => {
+    await clock.advance(1);
+    for (const replay of replays) await hasSucceeded(replay);
+  };
+  await beside('w1', () => eventually(allHaveSucceeded), { clock, around });
+  const rests = steps.slice(1).map(({ beganAtMs }, i) => beganAtMs - (steps[i]?.endedAtMs ?? 0));
+  expect(Math.min(...rests)).toBeGreaterThanOrEqual(30);
+  expect(steps.slice(0, 4).map(({ org }) => org)).toEqual(['org_a', 'org_b', 'org_a', 'org_b']);
+});
+
+test('a step may queue 200 messages, and 25 while other replays are due', async () => {
+  const replays = ['org_a', 'org_b'].flatMap((org) => dryRunsOf(org, 1).map((replay) => ({ ...replay, ratePerSecond: 1000 })));
+  for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
+  const allowances: number[] = [];
+  const around = (step: () => ReturnType<Advance>, _: string, most: number) => {
+    allowances.push(most);
+    return step();
+  };
+  const allHaveSucceeded = async () => {
+    for (const replay of replays) await hasSucceeded(replay);
+  };
+  await beside('w1', () => eventually(allHaveSucceeded), { around });
+  expect(Math.min(...allowances)).toBe(25);
+  const lone = { ...replayRecord({ id: 'rep_lone', identity: 'lone', isDryRun: true }), ratePerSecond: 1000 };
+  allowances.length = 0;
+  await publisher.publish(epoch, 'replay', lone);
+  await beside('w1', () => eventually(() => hasSucceeded(lone)), { around });
+  expect(Math.max(...allowances)).toBe(200);
+});
+
+test('steps that judge events leave the turns of organizations whose steps judge nothing as they are', async () => {
+  await publisher.publish(epoch, 'organization', organizationRecord({ id: 'org_c', slug: 'org_c' }));
+  const replays = ['org_a', 'org_c'].flatMap((org) => dryRunsOf(org, 2));
+  for (const replay of [...replays, ...dryRunsOf('org_b', 10, 'events')]) await publisher.publish(epoch, 'replay', replay);
+  const clock = new FakeClock(Date.now());
+  const turns: string[] = [];
+  let nextEnd = Promise.withResolvers<void>();
+  // A step of org_b lasts until one of the others has ended: the next one begins while these rest.
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    if (org === 'org_b') {
+      if (turns.length < 4) await nextEnd.promise;
+      return await step();
+    }
+    turns.push(org);
+    const advance = await step();
+    await clock.advance(30);
+    nextEnd.resolve();
+    nextEnd = Promise.withResolvers();
+    return advance;
+  };
+  const allHaveSucceeded = async () => {
+    await clock.advance(1);
+    for (const replay of replays) await hasSucceeded(replay);
+  };
+  await beside('w1', () => eventually(allHaveSucceeded), { clock, around });
+  expect(turns.slice(0, 4)).toEqual(['org_a', 'org_c', 'org_a', 'org_c']);
+});
+
+test('an organization whose first replay waits for the step of another organization does not block the event loop with its second one', async () => {
+  const ofB = dryRunsOf('org_b', 2).map((replay, i): ReplayRecord => ({ ...replay, what: i === 0 ? 'deliveries' : 'events' }));
+  const replays = [...dryRunsOf('org_a', 1), ...ofB];
+  for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
+  let longestMs = 0;
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    const beganMs = performance.now();
+    if (org === 'org_a') await sleep(200);
+    const advance = await step();
+    longestMs = Math.max(longestMs, performance.now() - beganMs);
+    return advance;
+  };
+  const allHaveSucceeded = async () => {
+    for (const replay of replays) await hasSucceeded(replay);
+  };
+  await beside('w1', () => eventually(allHaveSucceeded), { around });
+  expect(longestMs).toBeLessThan(10_000);
+});
+
 test('a replay that is deleted while its step is under way is cancelled after the step', async () => {
   await deadLetters('org_a', 2);
   const replay = replayRecord();
@@ -169,7 +259,7 @@ test('a replay that is deleted while its step is under way is cancelled after th
       await began.promise;
       await publisher.retract(epoch, 'replay', replay.id);
       // The runner hears of it before it hears of these.
-      for (const later of dryRunsOf('org_b', 1)) {
+      for (const later of dryRunsOf('org_b', 1, 'events')) {
         await publisher.publish(epoch, 'replay', later);
         await eventually(() => hasSucceeded(later));
       }
@@ -217,6 +307,27 @@ test('no more is queued in a second than the rate of the replay', async () => {
     },
     { clock },
   );
+});
+
+test('what the rate allows while a step is under way is queued right after it', async () => {
+  await deadLetters('org_a', 120);
+  const replay = replayRecord({ ratePerSecond: 100 });
+  await publisher.publish(epoch, 'replay', replay);
+  const clock = new FakeClock(Date.now());
+  const queued = async () => (await runOf(replay))?.queued ?? 0;
+  const around = async (step: () => ReturnType<Advance>) => {
+    const advance = await step();
+    // Ten messages in the time of the step.
+    if (advance.queued > 0) await clock.advance(100);
+    return advance;
+  };
+  const beganAtMs = clock.now();
+  const allAreQueued = async () => {
+    await clock.advance(10);
+    expect(await queued()).toBe(120);
+  };
+  await beside('w1', () => eventually(allAreQueued), { clock, around });
+  expect(clock.now() - beganAtMs).toBeLessThan(2000);
 });
 
 test('a replay whose object is deleted is cancelled', async () => {

@@ -13,13 +13,21 @@ const renewMs = 5000;
 const othersMs = 2000;
 const idleDelays = { firstMs: 50, maxMs: 5000 };
 const maxPerStep = 200;
+/** The same while several replays are due: steps are then short, for live traffic that waits for one, and there are enough of them. */
+const maxPerSharedStep = 25;
 /** Of a replay with a low rate: a step costs about the same, whatever it queues. */
 const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
 const reviewMs = 30_000;
 const failureDelayMs = 1000;
-/** Steps under way at once, each of another organization: a slow judgement of events holds up no other organization while fewer than these are slow. */
-const maxAtOnce = 8;
+/**
+ * Steps under way at once that judge events or payloads, each of another organization: a slow judgement holds up no other organization while fewer than these are
+ * slow. Steps that judge nothing load the event loop and Redis all the time they take, so one of them is under way at a time, and the next one begins only after
+ * a rest as long as that: live traffic has the rest.
+ */
+const maxJudging = 8;
+/** However long a step took. */
+const maxRestMs = 200;
 
 export interface ReplayRunnerOptions {
   registry: Pick<RegistryReader, 'get' | 'getOfAny' | 'getOf' | 'onChange'>;
@@ -34,6 +42,8 @@ export interface ReplayRunnerOptions {
 interface Entry {
   /** Null: not known yet. */
   org: string | null;
+  /** Whether its steps judge events or payloads; false: not known yet, too. */
+  isJudging: boolean;
   dueAtMs: number;
   leasedUntilMs: number;
   idleMs: number;
@@ -55,10 +65,12 @@ export class ReplayRunner {
   readonly #entries = new Map<string, Entry>();
   readonly #leased = new Map<string, Pick<ReplayRecord, 'org' | 'identity'>>();
   /** By organization: its step under way, and the identity of the replay. */
-  readonly #busy = new Map<string, { identity: string; step: Promise<void> }>();
+  readonly #busy = new Map<string, { identity: string; isJudging: boolean; step: Promise<void> }>();
+  #restsUntilMs = 0;
   #mustLoad = true;
   #reviewedAtMs = 0;
-  #lastOrganization = '';
+  /** By whether it judged: the organization that had the last step. */
+  readonly #lastOrganizations = new Map<boolean, string>();
   #loop: Promise<void> = Promise.resolve();
   #stopListening = (): void => undefined;
 
@@ -124,7 +136,9 @@ export class ReplayRunner {
     for (const org of organizations) await this.#endGone(org);
   }
 
-  /** Begins one step of one due replay of each organization that has none under way, beginning after the organization that was served last. */
+  /**
+   * Begins a step of the replay that is due first in each organization that has none under way. Organizations whose steps judge, and others, take turns apart.
+   */
   async #round(): Promise<void> {
     const { registry, clock } = this.#options;
     const due: { id: string; entry: Entry; record: ReplayRecord }[] = [];
@@ -134,24 +148,42 @@ export class ReplayRunner {
       if (record === null) await this.#forget(id);
       else if (entry.endedGeneration === record.generation) entry.dueAtMs = Number.POSITIVE_INFINITY;
       else {
-        entry.org = record.org;
+        Object.assign(entry, { org: record.org, isJudging: isJudging(record) });
         due.push({ id, entry, record });
       }
     }
-    const byOrganization = Map.groupBy(due, ({ record }) => record.org);
-    const organizations = [...byOrganization.keys()].sort();
-    const after = organizations.filter((org) => org > this.#lastOrganization);
-    for (const org of [...after, ...organizations.filter((each) => !after.includes(each))]) {
-      if (this.#stopping.signal.aborted || this.#busy.size === maxAtOnce) return;
-      const [first] = (byOrganization.get(org) ?? []).sort((one, other) => one.entry.dueAtMs - other.entry.dueAtMs);
-      if (first === undefined || this.#busy.has(org)) continue;
-      this.#lastOrganization = org;
-      const step = this.#serve(first.id, first.entry, first.record).finally(() => {
-        this.#busy.delete(org);
-        this.#wakeup.signal();
-      });
-      this.#busy.set(org, { identity: first.record.identity, step });
+    const firsts = firstOfEach(due.filter(({ record }) => !this.#busy.has(record.org)));
+    for (const kind of [true, false]) {
+      const last = this.#lastOrganizations.get(kind) ?? '';
+      const alike = firsts.filter(({ entry }) => entry.isJudging === kind);
+      const inOrder = alike.toSorted((one, other) => (one.record.org < other.record.org ? -1 : 1));
+      const [before, after] = [inOrder.filter(({ record }) => record.org <= last), inOrder.filter(({ record }) => record.org > last)];
+      for (const first of [...after, ...before]) {
+        if (this.#stopping.signal.aborted || this.#mayBeginAtMs(first.entry) > clock.now()) break;
+        this.#lastOrganizations.set(kind, first.record.org);
+        this.#begin({ ...first, most: due.length > 1 ? maxPerSharedStep : maxPerStep });
+      }
     }
+  }
+
+  #begin({ id, entry, record, most }: { id: string; entry: Entry; record: ReplayRecord; most: number }): void {
+    const { clock } = this.#options;
+    const { org } = record;
+    const beganAtMs = clock.now();
+    const step = this.#serve(id, entry, record, most).finally(() => {
+      this.#busy.delete(org);
+      const endedAtMs = clock.now();
+      if (!entry.isJudging) this.#restsUntilMs = endedAtMs + Math.min(maxRestMs, endedAtMs - beganAtMs);
+      this.#wakeup.signal();
+    });
+    this.#busy.set(org, { identity: record.identity, isJudging: entry.isJudging, step });
+  }
+
+  /** When a step may begin as far as other steps are concerned, in ms since the epoch; infinite: when one of these has ended. */
+  #mayBeginAtMs({ isJudging }: Entry): number {
+    const alike = [...this.#busy.values()].filter((each) => each.isJudging === isJudging).length;
+    if (alike >= (isJudging ? maxJudging : 1)) return Number.POSITIVE_INFINITY;
+    return isJudging ? 0 : this.#restsUntilMs;
   }
 
   #isBusy({ org }: Entry): boolean {
@@ -175,7 +207,7 @@ export class ReplayRunner {
     await steps.endGone(org, worker, isThere);
   }
 
-  async #serve(id: string, entry: Entry, record: ReplayRecord): Promise<void> {
+  async #serve(id: string, entry: Entry, record: ReplayRecord, maximum: number): Promise<void> {
     const { registry, steps, clock, logger } = this.#options;
     try {
       if (!(await this.#isLeased(id, entry, record))) return;
@@ -184,7 +216,7 @@ export class ReplayRunner {
         entry.dueAtMs = clock.now() + idleDelays.maxMs;
         return;
       }
-      const most = this.#allowance(entry, record);
+      const most = Math.min(maximum, this.#allowance(entry, record));
       const monthlyMessages = organization.monthlyMessages ?? null;
       const elsewhere = await this.#elsewhere(record);
       const { outcome, queued, pauseMs } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
@@ -194,8 +226,9 @@ export class ReplayRunner {
         Object.assign(entry, { endedGeneration: record.generation, dueAtMs: Number.POSITIVE_INFINITY });
       } else if (outcome === 'progress') {
         const wanted = Math.min(maxPerStep / 2, Math.max(1, record.ratePerSecond / stepsPerSecond));
-        const untilTokensMs = (1000 * Math.max(0, wanted - entry.tokens)) / record.ratePerSecond;
-        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + Math.max(pauseMs ?? 0, queued > 0 ? untilTokensMs : 0) });
+        // Tokens are earned while a step is under way, too.
+        const tokensByMs = entry.tokensAtMs + (1000 * Math.max(0, wanted - entry.tokens)) / record.ratePerSecond;
+        Object.assign(entry, { idleMs: 0, dueAtMs: Math.max(clock.now() + (pauseMs ?? 0), queued > 0 ? tokensByMs : 0) });
       } else if (pauseMs !== undefined) {
         entry.dueAtMs = clock.now() + pauseMs;
       } else {
@@ -245,8 +278,11 @@ export class ReplayRunner {
   async #sleep(): Promise<void> {
     const { clock } = this.#options;
     // The end of a step wakes it.
-    const open = this.#busy.size === maxAtOnce ? [] : [...this.#entries.values()].filter((entry) => !this.#isBusy(entry));
-    const nextMs = Math.min(reviewMs, ...open.map(({ dueAtMs }) => dueAtMs - clock.now()));
+    const open = [...this.#entries.values()].filter((entry) => !this.#isBusy(entry)).map((entry) => ({ entry }));
+    const nextMs = Math.min(
+      reviewMs,
+      ...firstOfEach(open).map(({ entry }) => Math.max(entry.dueAtMs, this.#mayBeginAtMs(entry)) - clock.now()),
+    );
     if (nextMs <= 0 || this.#stopping.signal.aborted) return;
     const cancel = clock.after(nextMs, () => this.#wakeup.signal());
     await this.#wakeup.wait();
@@ -255,5 +291,16 @@ export class ReplayRunner {
 }
 
 function newEntry(): Entry {
-  return { org: null, dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
+  return { org: null, isJudging: false, dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
+}
+
+/** Of each organization what is due first. The others wait behind it, also when another step keeps it from beginning. */
+function firstOfEach<T extends { entry: Entry }>(all: readonly T[]): T[] {
+  return [...Map.groupBy(all, ({ entry }) => entry.org).values()].map((ofOne) =>
+    ofOne.reduce((first, each) => (each.entry.dueAtMs < first.entry.dueAtMs ? each : first)),
+  );
+}
+
+function isJudging({ what, filter }: ReplayRecord): boolean {
+  return what === 'events' || filter.where !== undefined;
 }

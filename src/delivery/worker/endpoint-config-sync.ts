@@ -1,7 +1,8 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
+import type { Target } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { changedTarget, type WebhookTarget } from '../../data/webhooks/webhook-notes.ts';
 import { applicationLimiter, type WebhookPlanSources } from '../plans/webhook-plan.ts';
 import type { ShardSignals } from './shard-signals.ts';
@@ -16,7 +17,7 @@ const maxGathered = 10_000;
 
 export interface EndpointConfigSyncOptions {
   shard: number;
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   keeper: TargetConfigSync;
   directory: WebhookPlanSources['directory'];
   clock: Clock;

@@ -299,6 +299,38 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
     expect(there.spares[0].requests[1]?.headers).toMatchObject({ 'x-posthorn-failure-reason': 'queue_limit_exceeded' });
   });
 
+  const hasFailover = (): Promise<unknown> =>
+    eventually(async () => {
+      const n = await suite.redis.client.hget(`${prefix}{s0}:tn:org_a`, 'rte_a dst_a');
+      expect(await suite.redis.client.hget(`${prefix}{s0}:t:${n}`, field.target.failoverTargets)).not.toBeNull();
+    });
+
+  test('what exceeds the queue limit goes to a failover destination whose record comes after the first message', async () => {
+    suite.worker();
+    const there = await world(place, [0, 200, 200]);
+    there.put(0, { throttle: onlyOne });
+    suite.registry.remove('destination', 'dst_b');
+    there.route(['dst_b']);
+    await send();
+    await eventually(() => expect(there.counts()[0]).toBe(1));
+    there.put(1);
+    await hasFailover();
+    await becomes(await send(), { status: 'delivered', destinationId: 'dst_b' });
+  });
+
+  test('the first message of a route waits for a destination that other routes have filled, and the next one fails over', async () => {
+    suite.worker();
+    const there = await world(place, [0, 200, 200]);
+    there.put(0, { throttle: onlyOne });
+    suite.registry.put('route', routeRecord({ id: 'rte_b' }));
+    await suite.acceptor.accept(eventTo('rte_b', 'dst_a', 0));
+    await eventually(() => expect(there.counts()[0]).toBe(1));
+    const first = await send();
+    await hasFailover();
+    await becomes(await send(), { status: 'delivered', destinationId: 'dst_b' });
+    await becomes(first, { status: 'pending', destinationId: 'dst_a' });
+  });
+
   test('what an earlier release left at a disabled failover destination is freed when a worker starts', async () => {
     const there = await world(place, [500, 500, 200]);
     there.put(1, { retryPolicy: rareRetries });

@@ -9,8 +9,9 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
-import type { DeliveryQueue, TurnOrder } from '../../data/queue/delivery-queue.ts';
+import type { TurnOrder } from '../../data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -25,7 +26,7 @@ afterEach(async () => {
 });
 
 /** Notes in which order each dequeue gives turns. */
-function noting(queue: DeliveryQueue, orders: (TurnOrder | undefined)[]): DeliveryQueue {
+function noting(queue: RedisDeliveryQueue, orders: (TurnOrder | undefined)[]): RedisDeliveryQueue {
   return new Proxy(queue, {
     get(target, name) {
       const original: unknown = Reflect.get(target, name);

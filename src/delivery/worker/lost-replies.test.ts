@@ -11,7 +11,6 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
-import type { DeliveryQueue } from '../../data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
@@ -35,9 +34,9 @@ const unavailable = (): PosthornError => new PosthornError('UNAVAILABLE', 'injec
 
 /** Lets the first `count` calls of a method fail, without having happened or after they have, and tells of each. */
 function failing(
-  queue: DeliveryQueue,
-  { method, when, count, told }: { method: keyof DeliveryQueue; when: 'before' | 'after'; count: number; told: () => void },
-): DeliveryQueue {
+  queue: RedisDeliveryQueue,
+  { method, when, count, told }: { method: keyof RedisDeliveryQueue; when: 'before' | 'after'; count: number; told: () => void },
+): RedisDeliveryQueue {
   let calls = 0;
   return new Proxy(queue, {
     get(target, name) {
@@ -102,8 +101,8 @@ describe('a worker delivers everything', () => {
     let failures = 0;
     const told = (): void => void failures++;
     // Something is adopted only after a dequeue whose answer was lost.
-    const losing = (queue: DeliveryQueue) => failing(queue, { method: 'dequeue', when: 'after', count: 1, told: () => {} });
-    const wrapQueue = (queue: DeliveryQueue) => failing(method === 'adopt' ? losing(queue) : queue, { method, when, count: 2, told });
+    const losing = (queue: RedisDeliveryQueue) => failing(queue, { method: 'dequeue', when: 'after', count: 1, told: () => {} });
+    const wrapQueue = (queue: RedisDeliveryQueue) => failing(method === 'adopt' ? losing(queue) : queue, { method, when, count: 2, told });
     const delivery = startTestDelivery(redis, { prefix, registry, wrapQueue });
     ends.push(() => delivery.stop(1000));
     await areDelivered(2);
@@ -113,7 +112,7 @@ describe('a worker delivers everything', () => {
 });
 
 /** What a client that sends its call again makes of a dequeue: it happens twice, and only the second answer arrives. Tells what was lost. */
-function dequeuedTwice(queue: DeliveryQueue, lost: (jobs: number) => void): DeliveryQueue {
+function dequeuedTwice(queue: RedisDeliveryQueue, lost: (jobs: number) => void): RedisDeliveryQueue {
   let isFirst = true;
   return new Proxy(queue, {
     get(target, name) {
@@ -122,7 +121,7 @@ function dequeuedTwice(queue: DeliveryQueue, lost: (jobs: number) => void): Deli
       return async (...args: unknown[]): Promise<unknown> => {
         if (name === 'dequeue' && isFirst) {
           isFirst = false;
-          const answer: Awaited<ReturnType<DeliveryQueue['dequeue']>> = await original.apply(target, args);
+          const answer: Awaited<ReturnType<RedisDeliveryQueue['dequeue']>> = await original.apply(target, args);
           lost(answer.jobs.length);
         }
         return await original.apply(target, args);
@@ -132,7 +131,7 @@ function dequeuedTwice(queue: DeliveryQueue, lost: (jobs: number) => void): Deli
 }
 
 /** Tells of each dequeue that is rejected. Calls that are made while the connection is down fail at once, which is of no interest. */
-function watchedDequeues(queue: DeliveryQueue, rejected: (error: unknown) => void): DeliveryQueue {
+function watchedDequeues(queue: RedisDeliveryQueue, rejected: (error: unknown) => void): RedisDeliveryQueue {
   return new Proxy(queue, {
     get(target, name) {
       const original: unknown = Reflect.get(target, name);
@@ -157,7 +156,7 @@ describe('a worker delivers once what it was given by an answer that nobody has 
     ends.push(() => to.close());
     const { events, registry } = await waiting(to.url);
     let lostJobs = 0;
-    const wrapQueue = (queue: DeliveryQueue) => dequeuedTwice(queue, (jobs) => (lostJobs = jobs));
+    const wrapQueue = (queue: RedisDeliveryQueue) => dequeuedTwice(queue, (jobs) => (lostJobs = jobs));
     const delivery = startTestDelivery(redis, { prefix, registry, wrapQueue });
     ends.push(() => delivery.stop(1000));
     await areDelivered(1);
@@ -178,7 +177,7 @@ describe('a worker delivers once what it was given by an answer that nobody has 
     // The answer to a dequeue has the events.
     const swallowed = line.swallow(String(events[0]?.payload));
     const rejections: unknown[] = [];
-    const wrapQueue = (queue: DeliveryQueue) => watchedDequeues(queue, (error) => rejections.push(error));
+    const wrapQueue = (queue: RedisDeliveryQueue) => watchedDequeues(queue, (error) => rejections.push(error));
     const delivery = startTestDelivery({ client, url: redis.url }, { prefix, registry, wrapQueue });
     ends.push(() => delivery.stop(1000));
     await swallowed;

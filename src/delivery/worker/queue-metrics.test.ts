@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
 import { RedisMessageCanceller } from '../../data/history/message-canceller.ts';
 import { deliveryMetrics } from '../metrics.ts';
 
 const prefix = 'test:';
 const hourMs = 3_600_000;
-let suite: MessageQueue;
+const suite = messageQueueSuite(prefix);
 let registry: Registry;
 
-beforeAll(async () => {
-  suite = await startMessageQueue(prefix);
-});
-afterAll(() => suite.redis.stop());
-beforeEach(async () => {
-  await suite.reset();
+beforeEach(() => {
   registry = new Registry();
   const bytes = () => Promise.resolve({ byAccount: new Map<string, number>(), over: 0 });
   deliveryMetrics(registry, { queues: [suite.queue], now: Date.now, inFlight: () => 0, bytes });
@@ -41,10 +37,28 @@ test('what is scheduled for later is a state of its own, and neither a retry nor
     'posthorn_queue_messages{state="unfinished"} 4',
     'posthorn_queue_messages{state="retry_waiting"} 1',
     'posthorn_queue_messages{state="scheduled"} 3',
+    'posthorn_queue_messages{state="earlier_message"} 0',
     'posthorn_queue_messages{state="processing"} 0',
     'posthorn_queue_messages{state="dead_letter"} 0',
   ]);
   expect(await samples('posthorn_backlog_messages')).toEqual(['posthorn_backlog_messages 0']);
+});
+
+test('what waits for an earlier message of an ordered target is a state of its own, unless the target is paused or its circuit is open', async () => {
+  const behind = async () => (await samples('posthorn_queue_messages{state="earlier_message"}'))[0]?.split(' ')[1];
+  for (let i = 0; i < 4; i++) await accept('org_a');
+  const jobs = await takeFrom(suite.queue, 'w1', 10, { inOrder: true });
+  expect([jobs.length, await behind()]).toEqual([1, '3']);
+  await settleAll(suite.queue, 'w1', jobs, { type: 'retry', attempt: failure, delayMs: hourMs });
+  // Meets the target, which waits for the retry from then on.
+  expect(await takeFrom(suite.queue, 'w1', 10)).toEqual([]);
+  expect(await behind()).toBe('3');
+  const [target] = (await suite.queue.targets(0)).targets;
+  if (target === undefined) throw new Error('there is no target');
+  await suite.queue.configure(target, targetSetting({ revision: '2', inOrder: true, paused: true }));
+  expect(await behind()).toBe('0');
+  await suite.queue.configure(target, targetSetting({ revision: '3', inOrder: false }));
+  expect(await behind()).toBe('0');
 });
 
 test('messages that were cancelled and that expired are counted by the kind of their target, also after history was removed early', async () => {

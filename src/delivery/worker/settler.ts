@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
-import type { DeliveryQueue, SettleAnswer, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { SettleAnswer, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 
 const maxPerCall = 64;
@@ -8,7 +9,7 @@ const maxDestinationsPerCall = 32;
 const flushAfterMs = 2;
 
 export interface SettlerOptions {
-  queue: Pick<DeliveryQueue, 'settle'>;
+  queue: Pick<RedisDeliveryQueue, 'settle'>;
   worker: string;
   clock: Clock;
   backoff: RedisBackoff;

@@ -1,18 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { MemoryDirectory } from '../../../test/support/memory-directory.ts';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleEverything } from '../../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import type { DeliveryQueue, Job, ShardState } from '../../data/queue/delivery-queue.ts';
+import type { Job, ShardState } from '../../data/queue/delivery-queue.ts';
 import { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { EventTransformer } from '../attempts/transformed-event.ts';
@@ -32,20 +33,13 @@ const prefix = 'test:';
 const slots = 64;
 const noSlow = { slots, held: 0, byAccount: new Map<string, number>() };
 const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
-let world: MessageQueue;
+const world = messageQueueSuite(prefix);
 let consumer: ShardConsumer;
 /** What the next dequeues do instead of answering. */
 let faults: ('fails' | 'loses its answer')[];
 
-beforeAll(async () => {
-  world = await startMessageQueue(prefix);
-});
-afterAll(async () => {
-  sandbox.close();
-  await world.redis.stop();
-});
+afterAll(() => sandbox.close());
 beforeEach(async () => {
-  await world.reset();
   await world.acceptor.accept(newEvent());
   await settleEverything(world.queue, 'w1');
   faults = [];
@@ -74,7 +68,7 @@ const nothing: ShardState = {
 
 function newConsumer(clock: Clock): ShardConsumer {
   const { queue: real, redis } = world;
-  const queue = new Proxy<DeliveryQueue>(real, {
+  const queue = new Proxy<RedisDeliveryQueue>(real, {
     get: (target, name) => {
       if (name === 'tend') return () => Promise.resolve(nothing);
       const original: unknown = Reflect.get(target, name);

@@ -1,13 +1,5 @@
-import type {
-  DeliveryQueue,
-  Job,
-  SettleAnswer,
-  Settlement,
-  ShardHints,
-  SlowAttempts,
-  Target,
-  TurnOrder,
-} from '../../data/queue/delivery-queue.ts';
+import type { Job, SettleAnswer, Settlement, ShardHints, SlowAttempts, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import { type EventTransformer, type Transformed, type TransformingPlan, transformedJob } from '../attempts/transformed-event.ts';
 import type { BatchSource } from '../attempts/upload-attempt.ts';
@@ -28,7 +20,7 @@ import type { WorkerContext } from './worker-context.ts';
 export interface ShardConsumerOptions {
   context: WorkerContext;
   shard: number;
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   transformer: EventTransformer;
   /** What the other parts report of the shard; the consumer follows it. */
   signals: ShardSignals;

@@ -9,7 +9,7 @@ import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
+import type { Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
@@ -41,7 +41,7 @@ beforeEach(async () => {
   stalled = null;
 });
 
-const counted: DeliveryQueue = new Proxy({} as DeliveryQueue, {
+const counted: RedisDeliveryQueue = new Proxy({} as RedisDeliveryQueue, {
   get: (_, name) => {
     if (name !== 'endWaits') {
       const member: unknown = Reflect.get(queue, name);

@@ -1,7 +1,8 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { DeliveryQueue, GoneTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
+import type { GoneTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import type { ShardSignals } from './shard-signals.ts';
@@ -17,7 +18,7 @@ const targetsPerWalk = 100;
 const anything = '*';
 
 export interface TargetConfigSyncOptions {
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   registry: RegistryReader;
   clock: Clock;
   logger: Logger;

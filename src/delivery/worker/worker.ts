@@ -2,16 +2,17 @@ import { accountOf } from '../../core/account.ts';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { withJitter } from '../../core/backoff.ts';
 import { OrganizationBudget } from '../../core/organization-budget.ts';
-import type { WorkerDirectory } from '../../data/membership/worker-directory.ts';
+import type { RedisWorkerDirectory } from '../../data/membership/worker-directory.ts';
 import { workerLifetimeMs } from '../../data/membership/worker-directory.ts';
 import type { Job, Settlement, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
-import type { Ring } from '../../data/queue/doorbell.ts';
+import type { Doorbell } from '../../data/queue/doorbell.ts';
 import type { AlertReport } from '../attempts/alert-attempt.ts';
 import { attemptDelivery } from '../attempts/attempt.ts';
 import { withWarning } from '../attempts/attempt-outcome.ts';
 import { withKeptHeaders } from '../attempts/kept-event-headers.ts';
 import { payloadRoomMiB, withPayload } from '../attempts/large-payload.ts';
 import { hasTransform } from '../attempts/transformed-event.ts';
+import { countRejection } from '../metrics.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import { WorkerHeartbeat } from './duties/worker-heartbeat.ts';
 import type { ShardConsumer } from './shard-consumer.ts';
@@ -36,17 +37,11 @@ const maxUploads = 16;
 /** Batches whose transforms are run; of an organization one, which keeps the sandbox busy. */
 const maxTransformed = 8;
 
-/** What a worker sleeps on: `wait` resolves to null after some silence; rejects when Redis is away. */
-export interface WorkerDoorbell {
-  wait(): Promise<Ring | null>;
-  close(): void;
-}
-
 export interface WorkerOptions {
   context: WorkerContext;
-  directory: WorkerDirectory;
+  directory: RedisWorkerDirectory;
   consumers: readonly ShardConsumer[];
-  doorbells: readonly WorkerDoorbell[];
+  doorbells: readonly Doorbell[];
   planOf: (target: Target) => Promise<DeliveryPlan>;
   userAgent: string;
   attemptDetail: AttemptDetailMode;
@@ -229,7 +224,7 @@ export class Worker {
     return { busiest: recentJobs.busiest ?? shares.largest, without: [...new Set([...outOfTurn, ...large])] };
   }
 
-  async #doorbellLoop(doorbell: WorkerDoorbell): Promise<void> {
+  async #doorbellLoop(doorbell: Doorbell): Promise<void> {
     const { clock, slots, shares, backoffs } = this.#context;
     const { signal } = this.#stopping;
     const backoff = backoffs.watch();
@@ -269,6 +264,7 @@ export class Worker {
       .then((settlement) => {
         shares.end(job.target);
         metrics.outcomes.inc({ outcome: settlement.outcome.type });
+        countRejection(metrics, settlement);
         consumer.settle(settlement);
         if (this.#stopping.signal.aborted || this.#consumers.some(({ wantsToTake }) => wantsToTake)) wakeup.signal();
       });

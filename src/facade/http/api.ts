@@ -34,9 +34,12 @@ export function createApi({ operations, metrics, ...options }: ApiOptions): ApiH
     const { path, query } = requestTarget(request.url ?? '');
     if (!path.startsWith('/api') || (path.length > 4 && path[4] !== '/')) return false;
     const requestId = answerRequestId(request, response);
-    const exchange: Exchange = { request, response, requestId, path, query, caller: null, sessionId: null, operationId: null };
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const exchange: Exchange = { request, response, requestId, path, query, ended, caller: null, sessionId: null, operationId: null };
     logWhenAnswered(exchange, { ...services, metrics });
-    void answer(exchange, { table, signIn, logOut }, options).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
+    void answer(exchange, { table, signIn, logOut }, options)
+      .catch((thrown: unknown) => answerError(services, { response, path }, thrown))
+      .finally(end);
     return true;
   };
 }
@@ -72,7 +75,7 @@ async function answer(exchange: Exchange, { table, signIn, logOut }: Served, opt
     requireOwnOrganization(again.caller, caller.organization.id);
     return again.caller;
   };
-  options.openRequests.enter(caller, exchange.response);
+  options.openRequests.enter(caller, exchange);
   const { operations, params } = table.find(rest);
   const client = clientOf(exchange, options);
   const operation = requested(exchange, operations);

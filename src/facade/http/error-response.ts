@@ -74,6 +74,8 @@ function webhookReason(code: ErrorCode): string {
       return 'Conflict';
     case 410:
       return 'Gone';
+    case 412:
+      return 'Precondition failed';
     case 413:
       return 'Payload too large';
     case 414:

@@ -10,6 +10,8 @@ export interface Exchange {
   readonly path: string;
   /** As in the URL, without the question mark. */
   readonly query: string;
+  /** Resolves when all that the request has begun has ended, which may be after its client has gone. */
+  readonly ended: Promise<void>;
   /** Null: not yet authenticated, or not at all. */
   caller: Caller | null;
   /** Of the session that the request has shown; null: none. */

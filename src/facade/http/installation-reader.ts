@@ -1,5 +1,6 @@
 import type { ConnectedProcess } from '../../data/membership/connected-processes.ts';
 import type { PoolReport } from '../../data/membership/pool-reports.ts';
+import type { ProcessReport } from '../../data/membership/process-reports.ts';
 import type { KnownWorkers } from '../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../redis/server-facts.ts';
@@ -24,6 +25,8 @@ export interface InstallationReader {
   /** Null: there are no DeliveryPools, or no controller has reported them lately. */
   pools(): Promise<PoolReport[] | null>;
   processes(): Promise<ConnectedProcess[]>;
+  /** Of the processes that have something to report. */
+  reports(): Promise<ProcessReport[]>;
   /** How many shards there are, and the figures of the first of them. */
   shards(): Promise<{ total: number; figures: QueueFigures[] }>;
 }

@@ -7,17 +7,34 @@ import { OpenRequests, openRequestLimits } from './open-requests.ts';
 import type { Operation } from './operation.ts';
 
 const callerOf = (id: string) => ({ organization: { id } }) as Caller;
-const answer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
+const answer = (ended = Promise.resolve()) => ({ response: new ServerResponse(new IncomingMessage(new Socket())), ended });
+/** All that follows from what has just happened. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
 const operation = (method: string, path: string) => ({ method, path, answer: { status: 200, description: '' } }) as Operation;
 
-test('an organization has a bounded number of requests under way, others theirs, and each place is free again when its answer ends', () => {
+test('an organization has a bounded number of requests under way, others theirs, and each place is free again when its answer ends', async () => {
   const requests = new OpenRequests();
-  const open = Array.from({ length: openRequestLimits.all }, answer);
+  const open = Array.from({ length: openRequestLimits.all }, () => answer());
   for (const each of open) requests.enter(callerOf('a'), each);
   expect(() => requests.enter(callerOf('a'), answer())).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retryAfterSeconds: 1 }));
   requests.enter(callerOf('b'), answer());
-  open[0]?.emit('close');
+  open[0]?.response.emit('close');
+  await settled();
   requests.enter(callerOf('a'), answer());
+});
+
+test('a client that hangs up leaves its place free only when the work for it has ended', async () => {
+  const requests = new OpenRequests();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const open = Array.from({ length: openRequestLimits.scans }, () => answer(ended));
+  for (const each of open) requests.enterScan(callerOf('a'), operation('GET', '/events'), each);
+  for (const { response } of open) response.emit('close');
+  await settled();
+  const enter = () => requests.enterScan(callerOf('a'), operation('GET', '/events'), answer());
+  expect(enter).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }));
+  end();
+  await settled();
+  expect(enter).not.toThrow();
 });
 
 test('what explains a record, or why subscriptions did not get an event, and a cancel of many take a place of those that scan', () => {

@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import { PosthornError } from '../../core/errors.ts';
 import { OpenShares } from '../../core/open-shares.ts';
 import type { Caller } from './caller.ts';
+import type { Exchange } from './exchange.ts';
 import type { Operation } from './operation.ts';
 
 /** Requests of one organization that a process of the API has under way at a time. */
@@ -11,36 +11,45 @@ export const openRequestLimits = {
   scans: 64,
 };
 
-/** Shares the places of the API between organizations: each place is taken until the answer has ended, or the client has gone. */
+/** Shares the places of the API between organizations: see `takeShare`. */
 export class OpenRequests {
   readonly #all = new OpenShares(openRequestLimits.all);
   readonly #scans = new OpenShares(openRequestLimits.scans);
 
   /** RATE_LIMITED when the organization has too many. */
-  enter({ organization }: Caller, response: ServerResponse): void {
-    takeShare(this.#all, organization.id, response, 'requests');
+  enter({ organization }: Caller, exchange: Work): void {
+    takeShare(this.#all, organization.id, exchange, 'requests');
   }
 
   /** The same for an operation that scans; does nothing for another one. */
   enterScan(
     { organization }: Caller,
     { method, path, answer, isScan }: Pick<Operation, 'method' | 'path' | 'answer' | 'isScan'>,
-    response: ServerResponse,
+    exchange: Work,
   ): void {
     // Live streams have shares of their own.
     const isList = method === 'GET' && !path.endsWith('}');
     if ((isScan === true || isList) && answer.events === undefined)
-      takeShare(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels of many');
+      takeShare(this.#scans, organization.id, exchange, 'requests for lists, analytics, exports, explanations or cancels of many');
   }
 }
 
-/** Takes a place until the answer has ended, or the client has gone. RATE_LIMITED when the organization has too many. */
-export function takeShare(shares: OpenShares, organization: string, response: ServerResponse, what: string): void {
+export type Work = Pick<Exchange, 'response' | 'ended'>;
+
+/** Resolves when the answer has been sent, or the client has gone, and the work has ended. */
+export async function untilGone({ response, ended }: Work): Promise<void> {
+  const closed = response.closed ? undefined : new Promise<void>((resolve) => response.once('close', () => resolve()));
+  await Promise.all([closed, ended]);
+}
+
+/**
+ * Takes a place until the work is over (`untilGone`), also when the client hangs up earlier. Throws RATE_LIMITED when the
+ * organization has too many.
+ */
+export function takeShare(shares: OpenShares, organization: string, work: Work, what: string): void {
   if (!shares.take(organization))
     throw new PosthornError('RATE_LIMITED', `Too many ${what} of the organization are under way: send fewer at a time.`, {
       retryAfterSeconds: 1,
     });
-  const giveBack = (): void => shares.giveBack(organization);
-  if (response.closed) giveBack();
-  else response.once('close', giveBack);
+  void untilGone(work).then(() => shares.giveBack(organization));
 }

@@ -39,10 +39,16 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   recheck(): Promise<void>;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
+  /** Entity tags that the request takes for the record to change or delete; null: any. */
+  ifMatch: readonly string[] | null;
+  /** The answer has this as its `ETag` (`entity-tags.ts`), where the operation is versioned. */
+  setEntityTag(tag: string): void;
   /** null without an Idempotency-Key. */
   idempotency: Idempotency | null;
   /** Where senders reach ingest, such as `https://hooks.example.com`; undefined: it is not configured. */
   publicIngestUrl: string | undefined;
+  /** To be awaited before so many bytes of payloads are read: see `RequestMemory`. */
+  hold(bytes: number): Promise<void>;
   /** Counts so many requests more against the rate limit of the organization; RATE_LIMITED beyond it, and then none. */
   charge(requests: number): Promise<void>;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
@@ -99,6 +105,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   signsIn?: true;
   /** Ends the session of the request; one that has ended already is cleared from the browser. */
   signsOut?: true;
+  /** Its answer has the version of the record as its `ETag`; a change or a deletion takes that as `If-Match`. */
+  isVersioned?: true;
   /** Takes a place of those that scan (`open-requests.ts`), though it is no list. */
   isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
@@ -143,6 +151,10 @@ export interface Family {
 /** Whether an Idempotency-Key is heeded; where nothing changes, nobody needs one. */
 export const takesIdempotencyKey = ({ method, scope, looksOnly }: Pick<Operation, 'method' | 'scope' | 'looksOnly'>): boolean =>
   method === 'POST' && scope !== 'read' && looksOnly !== true;
+
+/** Whether `If-Match` is heeded. */
+export const takesIfMatch = ({ method, isVersioned }: Pick<Operation, 'method' | 'isVersioned'>): boolean =>
+  isVersioned === true && method !== 'GET';
 
 /** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
 export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {

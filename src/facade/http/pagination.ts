@@ -51,9 +51,9 @@ export const cursorQuery = {
 };
 
 /** What descriptions of lists with filters say. */
-export const pagesAreFilled = '`hasMore` tells whether there are more; a page may be short.';
+export const pagesAreFilled = 'A page may be short: `hasMore` tells whether there are more.';
 export const searchesEnd = 'With `where` a page may be empty and lead on.';
-export const unknownIds = 'An unknown id without history in a filter is 404.';
+export const unknownIds = 'A filter by an unknown id or event type without history is 404.';
 
 export const cursorPaginationRecord = z
   .object({

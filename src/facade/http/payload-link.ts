@@ -14,7 +14,9 @@ import { takeShare } from './open-requests.ts';
 import { limitRate } from './rate-limiting.ts';
 import { answerRequestId } from './request-id.ts';
 import { logWhenAnswered } from './request-log.ts';
+import { payloadPieceMemory, type RequestMemory } from './request-memory.ts';
 import { requestTarget } from './request-target.ts';
+import { hangUpSignal } from './run-operation.ts';
 import type { FacadeServices } from './services.ts';
 import { StreamedAnswer, sendStreamed, wholePieces } from './streamed-answer.ts';
 
@@ -35,13 +37,14 @@ export interface PayloadLinkOptions {
   services: Pick<FacadeServices, 'registry' | 'keyring' | 'rateLimiter' | 'clock' | 'logger'>;
   payloads: LinkedPayloads;
   metrics: FacadeMetrics;
+  memory: RequestMemory;
 }
 
 /**
  * Serves the links of thin deliveries: who has a link needs no other credential. Answers NOT_FOUND to what this installation has not made, and for an
  * organization that is gone; EXPIRED where the link is too old, or its payload is no longer stored.
  */
-export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkOptions): ApiHandler {
+export function payloadLinkHandler({ services, payloads, metrics, memory }: PayloadLinkOptions): ApiHandler {
   const open = new OpenShares(maxOpenFetches);
   const { registry, keyring, rateLimiter, clock } = services;
 
@@ -50,7 +53,7 @@ export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkO
     if (organization === null || organization.retained !== undefined) throw nothingBehind();
     return organization;
   };
-  const answer = async ({ request, response, query }: Exchange): Promise<void> => {
+  const answer = async ({ request, response, query, ended }: Exchange): Promise<void> => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here; the path allows GET, HEAD.`);
@@ -60,8 +63,9 @@ export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkO
     if (linked === null) throw nothingBehind();
     const organization = await organizationOf(linked);
     if (clock.now() >= linked.expiresAtMs) throw new PosthornError('EXPIRED', 'The link has expired.');
-    takeShare(open, organization.id, response, 'fetches of payloads');
+    takeShare(open, organization.id, { response, ended }, 'fetches of payloads');
     await limitRate(rateLimiter, { organization }, { response, counted: 'fetch' });
+    await memory.hold(organization.id, payloadPieceMemory, { response, ended }, hangUpSignal(response));
     await sendStreamed(response, await payloadOf(linked, payloads), 200);
   };
   return (request: IncomingMessage, response: ServerResponse) => {
@@ -69,10 +73,13 @@ export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkO
     if (path !== payloadLinkPath) return false;
     const requestId = answerRequestId(request, response);
     const operationId = 'fetchPayload';
-    const exchange: Exchange = { request, response, requestId, path, query, caller: null, sessionId: null, operationId };
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const exchange: Exchange = { request, response, requestId, path, query, ended, caller: null, sessionId: null, operationId };
     logWhenAnswered(exchange, { ...services, metrics });
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    void answer(exchange).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
+    void answer(exchange)
+      .catch((thrown: unknown) => answerError(services, { response, path }, thrown))
+      .finally(end);
     return true;
   };
 }

@@ -20,6 +20,12 @@ export const queryBoolean = z
   .transform((value) => value === 'true')
   .pipe(z.boolean());
 
+/** As clients of the hosted API write it, too. */
+export const queryFlag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1')
+  .pipe(z.boolean());
+
 /** Names parameters that are lists. */
 const lists = new WeakSet<z.ZodType>();
 const maxListed = 100;
@@ -43,6 +49,13 @@ export const queryTime = z
   .meta({ id: 'TimeOrDay', description: 'ISO 8601: a time, or a day in UTC.' });
 const dayMs = 86_400_000;
 
+const timeWithBlank = /^(\d{4}-\d\d-\d\dT[\d:.]+) (\d\d:\d\d)$/;
+
+/** A plus sign that is not percent-encoded is a blank, which no time has. */
+function withPlusSign(value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(timeWithBlank, '$1+$2') : value;
+}
+
 /** What clients send so that no cache answers. */
 const cacheBuster = '_';
 
@@ -60,7 +73,7 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
     throw new PosthornError('INVALID_QUERY', `Query: unknown parameter "${unknown}"; there are ${names.join(', ')}.`, {
       details: Object.fromEntries([[unknown, ['is no parameter']]]),
     });
-  const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
+  const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, withPlusSign(raw[name])]] : [])));
   const repeated = names.find((name) => Array.isArray(known[name]) && !lists.has(schema.shape[name]));
   if (repeated !== undefined) throw invalidParameter(repeated, 'must be given once');
   const parsed = schema.safeParse(known, { error: wording });

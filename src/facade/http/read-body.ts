@@ -17,6 +17,15 @@ export async function readBody(request: UnreadRequest, response: ServerResponse,
   return Buffer.isBuffer(request.body) ? request.body : noBytes;
 }
 
+/** How many bytes of a body `readBody` keeps at most. */
+export function bytesToRead(request: IncomingMessage, limit: number): number {
+  const { 'content-length': length, 'transfer-encoding': coding, 'content-encoding': encoding } = request.headers;
+  if (length === undefined && coding === undefined) return 0;
+  if (isPlain(request, limit)) return Number(length);
+  // A body whose Content-Length is too large is refused unread.
+  return encoding === undefined && coding === undefined ? 0 : limit;
+}
+
 /** `body`: where express' body reader leaves what it has read. */
 type UnreadRequest = IncomingMessage & { body?: unknown };
 

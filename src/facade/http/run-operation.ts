@@ -8,15 +8,17 @@ import type { Access, Client } from './access.ts';
 import { authorize } from './authorization.ts';
 import { largeBodyBytes, readJsonObject, readLargeJsonObject } from './body.ts';
 import type { Caller } from './caller.ts';
+import { ifMatchIn } from './entity-tags.ts';
 import type { Exchange } from './exchange.ts';
 import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import { type LargeBodies, largeBodyLimits } from './large-bodies.ts';
 import { jsonContentType, prefersYaml } from './media-types.ts';
 import type { OpenRequests } from './open-requests.ts';
-import { type Operation, takesIdempotencyKey } from './operation.ts';
+import { type Operation, takesIdempotencyKey, takesIfMatch } from './operation.ts';
 import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate-limiting.ts';
 import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
-import { readBody } from './read-body.ts';
+import { bytesToRead, readBody } from './read-body.ts';
+import type { RequestMemory } from './request-memory.ts';
 import type { FacadeServices } from './services.ts';
 import { cookieValue, setCookieHeader } from './session-cookie.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
@@ -30,6 +32,7 @@ export interface RunOptions {
   maxBodyBytes: number;
   largeBodies: LargeBodies;
   openRequests: OpenRequests;
+  memory: RequestMemory;
 }
 
 /** What a request asks for. `path`: below `/api` or the organization. */
@@ -56,19 +59,22 @@ const noBytes = Buffer.alloc(0);
 const jsonType = /^application\/json\s*(?:;|$)/i;
 const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
-function requireJson(request: IncomingMessage): void {
-  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-  const type = request.headers['content-type'] ?? '';
-  if (hasBody && (!jsonType.test(type) || otherCharset.test(type))) {
+function requireJson({ headers }: IncomingMessage): void {
+  const type = headers['content-type'] ?? '';
+  if (!jsonType.test(type) || otherCharset.test(type))
     throw new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8.');
-  }
 }
 
 /** The body of a request to the operation; none where it takes none. UNSUPPORTED_MEDIA_TYPE for what is no JSON; rejects as `readBody` does. */
 export async function bodyOf({ request, response }: Exchange, operation: Operation, maxBodyBytes: number): Promise<Buffer> {
   if (!readsBody(operation)) return noBytes;
-  requireJson(request);
-  return await readBody(request, response, operation.maxBodyBytes ?? maxBodyBytes);
+  const { 'content-length': length = '0', 'content-type': type } = request.headers;
+  // A body in chunks may be empty.
+  const isKnown = Number(length) > 0 || (request.headers['transfer-encoding'] !== undefined && type !== undefined);
+  if (isKnown) requireJson(request);
+  const bytes = await readBody(request, response, operation.maxBodyBytes ?? maxBodyBytes);
+  if (!isKnown && bytes.length > 0) requireJson(request);
+  return bytes;
 }
 
 /** Carries out the operation and sends its answer. What it throws is not sent. */
@@ -78,15 +84,15 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   const { rateLimiter } = options.services;
   exchange.operationId = operation.operationId;
   authorize(caller, operation);
-  options.openRequests.enterScan(caller, operation, response);
-  const bodyBytes = requested.bodyBytes ?? (await bodyOf(exchange, operation, options.maxBodyBytes));
+  options.openRequests.enterScan(caller, operation, exchange);
+  const signal = hangUpSignal(response);
+  const bodyBytes = requested.bodyBytes ?? (await readInRoom(exchange, requested, options, signal));
   // A request that sends events is counted as such, and its bytes as other requests are.
   const told = countedAs(exchange.path) === 'request' ? response : null;
   const count = bodyCharge(bodyBytes.length);
   if (count > 0) await limitRate(rateLimiter, caller, { response: told, counted: 'request', count });
   const organization = caller.organization.id;
   const turn = loopTurns.of(organization);
-  const signal = hangUpSignal(response);
   const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn, signal });
   try {
     if (bodyBytes.length <= largeBodyLimits.bytes) await perform();
@@ -97,10 +103,21 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   }
 }
 
+async function readInRoom(
+  exchange: Exchange,
+  { operation, caller }: Requested,
+  { memory, maxBodyBytes }: RunOptions,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  if (readsBody(operation))
+    await memory.hold(caller.organization.id, bytesToRead(exchange.request, operation.maxBodyBytes ?? maxBodyBytes), exchange, signal);
+  return await bodyOf(exchange, operation, maxBodyBytes);
+}
+
 async function answerWith(
   exchange: Exchange,
   { operation, caller, access, client, path, params, identifyAgain }: Requested,
-  { services, publicIngestUrl, basePath }: RunOptions,
+  { services, publicIngestUrl, basePath, memory }: RunOptions,
   { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
 ): Promise<void> {
   const { request, response } = exchange;
@@ -113,6 +130,7 @@ async function answerWith(
   const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
     const warnings = new Set<string>();
     let status: number = operation.answer.status;
+    const versions = new Set<string>();
     const whileAwaited = idempotency === null ? signal : new AbortController().signal;
     const wantsYaml = operation.offersYaml !== undefined && prefersYaml(request.headers.accept);
     const answer = await operation.run({
@@ -130,8 +148,11 @@ async function answerWith(
       sentHop: request.headers[hopHeader],
       recheck: async () => authorize(await identifyAgain(), operation),
       wantsYaml,
+      ifMatch: takesIfMatch(operation) ? ifMatchIn(request.headers['if-match']) : null,
+      setEntityTag: (tag) => void versions.add(tag),
       idempotency,
       publicIngestUrl,
+      hold: (bytes) => memory.hold(caller.organization.id, bytes, exchange, whileAwaited),
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
       sentSessionCookie: cookieValue(request.headers.cookie),
@@ -146,6 +167,7 @@ async function answerWith(
       status,
       headers: {
         ...(warnings.size > 0 && { Warning: [...warnings] }),
+        ...(operation.isVersioned === true && versions.size > 0 && { ETag: [...versions].at(-1) ?? '' }),
         ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
         ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
       },
@@ -171,7 +193,7 @@ async function answerText(answer: unknown, turn: LoopTurn, signal: AbortSignal):
 }
 
 /** Aborted when the connection closes before the answer has been sent. */
-function hangUpSignal(response: ServerResponse): AbortSignal {
+export function hangUpSignal(response: ServerResponse): AbortSignal {
   const ending = new AbortController();
   const abort = (): void => {
     if (!response.writableFinished) ending.abort();

@@ -2,10 +2,12 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { ChannelAlerts } from '../../data/alerts/channel-alerts.ts';
-import type { StatisticsReader } from '../../data/analytics/statistics.ts';
-import type { SeriesReader } from '../../data/analytics/statistics-series.ts';
+import type { RedisStatisticsReader } from '../../data/analytics/redis-statistics-reader.ts';
 import type { CronExecutions } from '../../data/cron/cron-executions.ts';
 import type { CronRuns } from '../../data/cron/cron-runs.ts';
+import type { RedisMessageCanceller } from '../../data/history/message-canceller.ts';
+import type { RedisMessageReader } from '../../data/history/message-reader.ts';
+import type { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { ApiKeyUsage } from '../../data/intake/api-key-usage.ts';
 import type { IdempotentAnswers } from '../../data/intake/idempotent-answers.ts';
 import type { Intake } from '../../data/intake/intake.ts';
@@ -15,17 +17,17 @@ import type { OrganizationLock } from '../../data/locks/organization-lock.ts';
 import type { WriteAheadLog } from '../../data/locks/write-ahead-log.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
-import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
+import type { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import type { SessionStore } from '../../data/sessions/session-store.ts';
-import type { MessageCanceller, MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
-import type { TaskCaller } from '../../data/tasks/task-caller.ts';
+import type { RedisTaskCaller } from '../../data/tasks/task-caller.ts';
+import type { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../../data/webhooks/webhook-sending.ts';
 import type { WebhookStatistics } from '../../data/webhooks/webhook-statistics.ts';
-import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
 import type { StreamHub } from '../../feed/stream-hub.ts';
 import type { ServedKind } from '../../resources/kinds.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
+import type { KubernetesEvents } from '../../store/kubernetes/kubernetes-events.ts';
 import type { CacheByKind } from '../../store/reflected-caches.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import type { InstallationReader } from './installation-reader.ts';
@@ -42,16 +44,18 @@ export interface FacadeServices {
   installation: InstallationReader;
   /** Null outside of a cluster. */
   kubernetesCallers: KubernetesCallers | null;
-  messages: MessageReader;
-  replayer: MessageReplayer;
-  canceller: MessageCanceller;
+  /** What the cluster has recorded of objects; null outside of one. */
+  objectEvents: KubernetesEvents | null;
+  messages: RedisMessageReader;
+  replayer: RedisMessageReplayer;
+  canceller: RedisMessageCanceller;
   /** What is known of the runs of replays. */
-  replayRuns: ReplayRunReader;
+  replayRuns: RedisReplayRuns;
   intake: Intake;
-  statistics: StatisticsReader & SeriesReader;
+  statistics: RedisStatisticsReader;
   circuits: Circuits;
   /** Applications, endpoints and subscriptions. */
-  webhooks: WebhookStore;
+  webhooks: RedisWebhookStore;
   /** Webhook endpoints may have http URLs. */
   allowsInsecureEndpoints: boolean;
   /** The installation has a public address, which links of thin deliveries need. */
@@ -67,7 +71,7 @@ export interface FacadeServices {
   cronRuns: CronRuns;
   cronExecutions: CronExecutions;
   /** What a delivery worker does for the API: everything that goes out to receivers. */
-  tasks: TaskCaller;
+  tasks: RedisTaskCaller;
   /** The live streams of this process. */
   streams: StreamHub;
   keyring: Keyring;

@@ -29,6 +29,7 @@ const errorExamples: Record<ErrorCode, string | ((noun: string) => string)> = {
   PAYLOAD_NOT_FOUND: 'The payload is no longer there.',
   IDEMPOTENCY_CONFLICT: 'This Idempotency-Key was used with another body.',
   EXPIRED: 'The list has moved on; begin again.',
+  PRECONDITION_FAILED: 'The record has changed since it was read; read it again.',
   PAYLOAD_TOO_LARGE: 'The body is larger than 1048576 bytes.',
   URI_TOO_LONG: 'The query is longer than 8192 characters',
   UNSUPPORTED_MEDIA_TYPE: 'Send the body as application/json in UTF-8.',

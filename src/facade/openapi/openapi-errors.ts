@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCodes } from '../../core/errors.ts';
 import { type ErrorForm, errorFormOf, errorIn } from '../http/error-response.ts';
-import { type Operation, takesIdempotencyKey } from '../http/operation.ts';
+import { type Operation, takesIdempotencyKey, takesIfMatch } from '../http/operation.ts';
 import { errorExample } from './error-examples.ts';
 import type { Components } from './openapi-components.ts';
 import { type AnswerHeader, headersOf, withLimit } from './openapi-headers.ts';
@@ -24,6 +24,9 @@ const otherwise: readonly ErrorCode[] = [
 const withQuery: readonly ErrorCode[] = ['INVALID_QUERY'];
 const ofContent: readonly ErrorCode[] = ['BAD_REQUEST', 'MALFORMED_JSON', 'UNKNOWN_FIELD', 'VALIDATION_FAILED'];
 const withIdempotencyKey: readonly ErrorCode[] = ['VALIDATION_FAILED', 'IDEMPOTENCY_CONFLICT'];
+const withIfMatch: readonly ErrorCode[] = ['PRECONDITION_FAILED'];
+/** Other requests kept writing the record, or the routes that name it, while it was to be deleted. */
+const withIfMatchOfDeletion: readonly ErrorCode[] = ['CONFLICT'];
 
 const errorSchemas: Record<ErrorForm, string> = { code: 'Error', text: 'TextError', webhook: 'WebhookError' };
 const namesOfForms: Record<ErrorForm, string> = { code: '', text: 'Cron', webhook: 'Webhook' };
@@ -42,6 +45,8 @@ export function errorsOf(operation: Operation, nouns: Nouns, components: Compone
   const codes = new Set([
     ...everywhere,
     ...(takesIdempotencyKey(operation) ? withIdempotencyKey : []),
+    ...(takesIfMatch(operation) ? withIfMatch : []),
+    ...(takesIfMatch(operation) && method === 'DELETE' ? withIfMatchOfDeletion : []),
     ...(query === undefined ? [] : withQuery),
     ...(body === undefined && method !== 'POST' ? [] : ofContent),
     ...errors,

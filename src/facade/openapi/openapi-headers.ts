@@ -14,6 +14,7 @@ export const answerHeaders = {
     description: 'true where this is the answer to an earlier request with the same Idempotency-Key.',
     schema: { type: 'string' },
   },
+  ETag: { description: 'Version of the record, for `If-Match` of a change or a deletion.', schema: { type: 'string' } },
   Warning: { description: '199 and a notice for the client, such as "not yet in force".', schema: { type: 'string' } },
 };
 export type AnswerHeader = keyof typeof answerHeaders;

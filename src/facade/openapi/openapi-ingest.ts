@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { type ErrorCode, errorCodes } from '../../core/errors.ts';
-import { errorIn } from '../http/error-response.ts';
-import { errorExample } from './error-examples.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import type { Components } from './openapi-components.ts';
-import { describeCodes, errorSchema, pascal } from './openapi-errors.ts';
 import { headersOf, withLimit } from './openapi-headers.ts';
+import { type KeylessErrors, keylessErrors } from './openapi-keyless.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,7 +29,7 @@ const crcAnswer = z
 
 const methods = { post: 'POST', put: 'PUT', patch: 'PATCH', get: 'GET', delete: 'DELETE' } as const;
 
-/** By what answers: the source and what it is set to, or the server before it has looked at the path. */
+/** By the source and what it is set to. */
 const ofSource: readonly ErrorCode[] = [
   'NOT_FOUND',
   'SOURCE_DISABLED',
@@ -48,10 +46,24 @@ const ofSource: readonly ErrorCode[] = [
   'INTERNAL',
   'UNAVAILABLE',
 ];
-const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
 
-/** Told once the limit of the source was looked at, if it has one. */
-const afterLimit: readonly ErrorCode[] = ofSource.slice(ofSource.indexOf('RATE_LIMITED'));
+const errors: KeylessErrors = {
+  name: 'Ingest',
+  noun: 'source',
+  ofHandler: ofSource,
+  ofServer: ['BAD_REQUEST', 'HEADERS_TOO_LARGE'],
+  afterLimit: ofSource.slice(ofSource.indexOf('RATE_LIMITED')),
+  ownWords: {
+    BAD_REQUEST: 'This is no HTTP request.',
+    NOT_FOUND: 'There is no such source',
+    URI_TOO_LONG: 'The query is longer than 8192 characters',
+    FORBIDDEN: 'hub.verify_token is missing or wrong',
+    METHOD_NOT_ALLOWED: 'The source does not take DELETE',
+    RATE_LIMITED: 'The source takes 1000 requests in a minute',
+    INTERNAL: 'The event could not be taken',
+    UNAVAILABLE: 'The event could not be stored in time; please send it again',
+  },
+};
 
 /** The part of the OpenAPI document about ingest, by path; its server is at `basePath`. */
 export function ingestPaths(components: Components, basePath: string): Json {
@@ -85,7 +97,7 @@ function operationOf(method: (typeof methods)[keyof typeof methods], components:
     ...(hasBody && {
       requestBody: { content: { 'application/json': { schema: {}, example: { order: 7 } }, '*/*': { schema: {} } } },
     }),
-    responses: { '200': acceptance(components), ...refusals(components) },
+    responses: { '200': acceptance(components), ...keylessErrors(errors, components) },
   };
 }
 
@@ -117,44 +129,4 @@ function acceptance(components: Components): Json {
       },
     },
   });
-}
-
-function refusals(components: Components): Json {
-  const byStatus = Map.groupBy([...ofSource, ...ofServer], (code) => errorCodes[code].status);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusal(status, codes, components)]));
-}
-
-function refusal(status: number, codes: readonly ErrorCode[], components: Components): Json {
-  return components.refer('responses', `Ingest${pascal(errorCodes[codes[0] ?? 'INTERNAL'].error)}`, {
-    description: describeCodes(codes),
-    headers: headersOf([
-      ...(codes.some((code) => ofSource.includes(code)) ? (['X-Request-Id'] as const) : []),
-      ...(codes.some((code) => afterLimit.includes(code)) ? withLimit : []),
-      'X-Error-Code',
-      ...(status === 405 ? (['Allow'] as const) : []),
-      ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
-    ]),
-    content: {
-      'application/json': {
-        schema: errorSchema('code'),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: errorIn('code', shownError(code)) }])),
-      },
-    },
-  });
-}
-
-/** Where ingest says it in words of its own. */
-const ownWords: Partial<Record<ErrorCode, string>> = {
-  BAD_REQUEST: 'This is no HTTP request.',
-  NOT_FOUND: 'There is no such source',
-  URI_TOO_LONG: 'The query is longer than 8192 characters',
-  FORBIDDEN: 'hub.verify_token is missing or wrong',
-  METHOD_NOT_ALLOWED: 'The source does not take DELETE',
-  RATE_LIMITED: 'The source takes 1000 requests in a minute',
-  INTERNAL: 'The event could not be taken',
-  UNAVAILABLE: 'The event could not be stored in time; please send it again',
-};
-
-function shownError(code: ErrorCode): { code: ErrorCode; message: string; details: undefined } {
-  return { code, message: ownWords[code] ?? errorExample(code, 'source'), details: undefined };
 }

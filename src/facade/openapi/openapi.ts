@@ -1,13 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorBody, textErrorBody, webhookErrorBody } from '../http/error-response.ts';
-import { type Family, type Operation, takesIdempotencyKey } from '../http/operation.ts';
+import { type Family, type Operation, takesIdempotencyKey, takesIfMatch } from '../http/operation.ts';
 import { resourceRecord } from '../records/record-fields.ts';
 import { Components, members } from './openapi-components.ts';
 import { errorsOf, pascal } from './openapi-errors.ts';
 import { exampleOf } from './openapi-example.ts';
 import { shareFields } from './openapi-fields.ts';
-import { answerHeaders } from './openapi-headers.ts';
+import { answerHeaders, headersOf } from './openapi-headers.ts';
 import { ingestPaths, ingestTag } from './openapi-ingest.ts';
+import { payloadPaths, payloadTag } from './openapi-payload.ts';
 
 type Json = Record<string, unknown>;
 
@@ -19,8 +20,16 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  description:
+    'The `ETag` of the record as it was read, or several. A record that has changed since is neither changed nor deleted: 412. Without this header the record is changed or deleted in any version.',
+  schema: { type: 'string', minLength: 1, maxLength: 1024, pattern: '^[!-~ ]+$' },
+};
+
 /**
- * The OpenAPI 3.1 document of the families and of ingest, with every error; its servers are below `basePath`. Making it takes a good part of a second: after each operation what else
+ * The OpenAPI 3.1 document of the families, of ingest and of the links to payloads, with every error; its servers are below `basePath`. Making it takes a good part of a second: after each operation what else
  * the process has to do gets its turn.
  */
 export async function openApiDocument(families: readonly Family[], version: string, basePath = ''): Promise<Json> {
@@ -37,7 +46,7 @@ export async function openApiDocument(families: readonly Family[], version: stri
     }
   }
   const takesSessions = families.some(({ operations }) => operations.some(({ signsIn }) => signsIn === true));
-  const ingest = ingestPaths(components, basePath);
+  const keyless = { ...payloadPaths(components, basePath), ...ingestPaths(components, basePath) };
   shareParameters(paths, components);
   components.shareProperties();
   shareFields(components);
@@ -52,8 +61,8 @@ export async function openApiDocument(families: readonly Family[], version: stri
       },
     ],
     security: [{ bearer: [] }, { apiKey: [] }, ...(takesSessions ? [{ session: [] }] : [])],
-    tags: [...families.map(({ name, description: text }) => ({ name, description: text })), ingestTag],
-    paths: { ...paths, ...ingest },
+    tags: [...families.map(({ name, description: text }) => ({ name, description: text })), payloadTag, ingestTag],
+    paths: { ...paths, ...keyless },
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key; in a cluster also a Kubernetes token.' },
@@ -128,7 +137,9 @@ function successesOf(operation: Operation, shown: Json, components: Components):
   const all = [answer, ...(answer.otherwise === undefined ? [] : [answer.otherwise])];
   return Object.fromEntries(
     all.map(({ status, description: text }) => {
-      const described = { description: text, ...rest };
+      const hasTag = operation.isVersioned === true && operation.method !== 'DELETE';
+      const headers = hasTag ? { headers: headersOf(['ETag']) } : {};
+      const described = { description: text, ...headers, ...rest };
       return [status, status === 204 ? components.refer('responses', pascal(text.replace(/^It is /, '')), described) : described];
     }),
   );
@@ -176,7 +187,11 @@ function parametersOf(operation: Operation, components: Components): Json {
     const { description: text, ...rest } = members(schema);
     return { name, in: 'query', ...(text === undefined ? {} : { description: text }), schema: rest };
   });
-  const parameters = [...inQuery, ...(takesIdempotencyKey(operation) ? [idempotencyKey] : [])];
+  const parameters = [
+    ...inQuery,
+    ...(takesIdempotencyKey(operation) ? [idempotencyKey] : []),
+    ...(takesIfMatch(operation) ? [ifMatch] : []),
+  ];
   return parameters.length === 0 ? {} : { parameters };
 }
 

@@ -1,6 +1,8 @@
 import { PosthornError } from '../../core/errors.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
+import { listed, type OneOrMore } from '../../data/shard/message-filter.ts';
 import { kinds, type ObjectOf } from '../../resources/kinds.ts';
+import { eventTypeSlug } from '../../resources/names.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { declaredId, idOf, inCache, resolve } from './lookup.ts';
@@ -27,8 +29,20 @@ export async function filterId(call: Call, kind: FilterKind, idOrSlug: string | 
       ? await webhookFilterId(call, kind, idOrSlug)
       : await resourceFilterId(call, kind, idOrSlug);
   if (id !== null) return id;
-  const shown = idOrSlug.length > 64 ? `${idOrSlug.slice(0, 64)}…` : idOrSlug;
-  throw new PosthornError('RESOURCE_NOT_FOUND', `There is no ${shownAs[kind]} "${shown}".`);
+  throw unknownId(shownAs[kind], idOrSlug);
+}
+
+/** `noun`: what the id would name. */
+export function unknownId(noun: string, id: string): PosthornError {
+  const shown = id.length > 64 ? `${id.slice(0, 64)}…` : id;
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${noun} "${shown}".`);
+}
+
+/** The same of one or several, without repeats. */
+export async function filterIds(call: Call, kind: FilterKind, sent: OneOrMore | undefined): Promise<string[] | undefined> {
+  if (sent === undefined) return undefined;
+  const ids = await Promise.all(listed(sent).map((each) => filterId(call, kind, each)));
+  return [...new Set(ids.filter((id) => id !== undefined))];
 }
 
 async function resourceFilterId(call: Call, kind: Extract<FilterKind, ServedKind>, idOrSlug: string): Promise<string | null> {
@@ -64,4 +78,29 @@ export async function filterObject<K extends Extract<FilterKind, ServedKind>>(
 ): Promise<ObjectOf<K> | null> {
   const id = await filterId(call, kind, idOrSlug);
   return id === undefined ? null : await resolve(call, kind, id);
+}
+
+/**
+ * Ids of the event type of this name and of deleted ones that had it; undefined: not all of them are known. RESOURCE_NOT_FOUND where the organization has none,
+ * and had none as long as there is history of it.
+ */
+export async function eventTypeIds(call: Call, name: string): Promise<string[] | undefined> {
+  const { registry, webhooks } = call.services;
+  const org = call.caller.organization.id;
+  const cached = inCache(call, 'WebhookEventType', eventTypeSlug(name));
+  const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.pastEventTypeIds(org, name)]);
+  const ids = new Set([cached?.spec.name === name ? idOf(cached) : null, published, ...(past ?? [])].filter((id) => id !== null));
+  if (ids.size === 0) {
+    // What another replica made a moment ago is not in our cache yet.
+    const made = await resolve(call, 'WebhookEventType', eventTypeSlug(name));
+    if (made?.spec.name === name) ids.add(idOf(made));
+    else if (past !== null || !(await mayHaveEvents(call, name))) throw unknownId('event type', name);
+  }
+  return past === null ? undefined : [...ids];
+}
+
+/** Whether events of an event type of this name exist, as far as one page tells: true also if the page ends before the list does. */
+async function mayHaveEvents(call: Call, name: string): Promise<boolean> {
+  const { items, nextCursor } = await call.services.webhookMessages.events(call.caller.organization.id, { eventType: name }, { limit: 1 });
+  return items.length > 0 || nextCursor !== null;
 }

@@ -1,19 +1,18 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { hopAnnotation, hopOfRequest } from '../../core/hops.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
-import { versionOf } from '../../store/store.ts';
+import { type Version, versionOf } from '../../store/store.ts';
 import type { Call, Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager } from './owned-spec.ts';
 import { markAnnotation } from './request-marks.ts';
 import { slugCandidates, type WantedSlug } from './slug.ts';
-import { forClients, isQuotaUsedUp } from './store-errors.ts';
+import { forClients, isQuotaUsedUp, pauseBeforeRetry } from './store-errors.ts';
 import { beyondLimit, planChange, refuseBeyondLimit, type Spec } from './write-rules.ts';
 
 // Each function makes one write to the store, whole or not at all. `WriteTransaction` alone calls them and orders several of them.
 
-const changeAttempts = 10;
 const maxSlugs = 1000;
 
 /** Slugs that creates of this process are trying at the moment, so that equal names do not race for the same one. */
@@ -44,7 +43,7 @@ export async function createObject<K extends ServedKind>(
       return await call.services.store.create(
         {
           kind,
-          metadata: { name, namespace, ...(mark !== undefined && { annotations: { [markAnnotation]: mark } }) },
+          metadata: { name, namespace, ...annotated(call, kind, mark) },
           spec: await specFor(name),
         },
         { manager: facadeManager },
@@ -58,6 +57,13 @@ export async function createObject<K extends ServedKind>(
     }
   }
   throw new PosthornError('CONFLICT', 'No free slug was found for this name; give a slug.');
+}
+
+/** A replay keeps the hops of the request that makes it, for `replay.finished`. FORBIDDEN where these are too many. */
+function annotated(call: Call, kind: ServedKind, mark: string | undefined): { annotations?: Record<string, string> } {
+  const hop = kind === 'Replay' ? hopOfRequest(call.sentHop) : null;
+  const annotations = { ...(mark !== undefined && { [markAnnotation]: mark }), ...(hop !== null && { [hopAnnotation]: String(hop) }) };
+  return Object.keys(annotations).length === 0 ? {} : { annotations };
 }
 
 /**
@@ -84,22 +90,19 @@ export async function changeSpec<K extends ServedKind>(
       );
     } catch (error) {
       if (!isPosthornError(error, 'CONFLICT')) throw forClients(error, kind);
-      if (attempt === changeAttempts) {
-        const message = `The ${nouns[kind]} is being changed by others at this moment; send the request again.`;
-        throw new PosthornError('CONFLICT', message, { cause: error });
-      }
-      await pause(attempt * (5 + 10 * Math.random()));
+      await pauseBeforeRetry(kind, attempt, error);
     }
   }
 }
 
-/** Deletes exactly this object; that it is gone already is as good. */
+/** Deletes exactly this object, and only as it was read where `version` is given (else CONFLICT); that it is gone already is as good. */
 export async function deleteObject(
   place: Place,
   { kind, metadata: { name, namespace, uid } }: { kind: ServedKind; metadata: { name: string; namespace?: string; uid: string } },
+  version?: Version,
 ): Promise<void> {
   try {
-    await place.services.store.delete(kind, { name, namespace }, { uid });
+    await place.services.store.delete(kind, { name, namespace }, { uid, ...(version !== undefined && { version }) });
   } catch (error) {
     if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
   }

@@ -22,7 +22,7 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
   const reordered = reorderedItems({ spec: desired }, { spec: current }, root, []);
   if (changed.length + removed.length + reordered.length === 0) return null;
 
-  refuseForeignChanges(changed, removed, managedFields);
+  refuseForeignChanges({ before, after, changed, removed }, managedFields);
   const ours = entriesOf(managedFields).filter(({ manager }) => manager === facadeManager);
   // In a cluster nobody owns an empty list: it is given always, so that it does not go with the last field beside it, and null takes it away.
   const emptied = emptyLists({ spec: desired }, root, []);
@@ -89,10 +89,25 @@ function isReplaced(path: string, after: ReadonlyMap<string, string>): boolean {
   return [...after.keys()].some((other) => isWithin(other, path));
 }
 
-function refuseForeignChanges(changed: readonly string[], removed: readonly string[], managedFields: readonly ManagedFieldsEntry[]): void {
+interface Difference {
+  before: ReadonlyMap<string, string>;
+  after: ReadonlyMap<string, string>;
+  changed: readonly string[];
+  removed: readonly string[];
+}
+
+/**
+ * The owner of an object or a list does not own what others have put into it: these may take that out again while the object or list itself stays, if only
+ * as an empty list.
+ */
+function refuseForeignChanges({ before, after, changed, removed }: Difference, managedFields: readonly ManagedFieldsEntry[]): void {
+  const hasWithin = (fields: ReadonlyMap<string, string>, path: string): boolean => [...fields.keys()].some((each) => isWithin(each, path));
   const details: Record<string, string[]> = {};
   for (const { path: owned, managers } of foreignFields(managedFields)) {
-    const refused = [...changed.filter((path) => path === owned), ...removed.filter((path) => isWithin(path, owned))];
+    const refused = [
+      ...changed.filter((path) => path === owned && (before.has(path) || !hasWithin(before, owned))),
+      ...removed.filter((path) => path === owned || (isWithin(path, owned) && !hasWithin(after, owned))),
+    ];
     for (const path of refused) {
       const text = readablePath(path);
       details[text] = [...new Set([...(details[text] ?? []), ...managers])];

@@ -1,10 +1,14 @@
 import { z } from 'zod';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import { text } from '../../resources/text.ts';
 import { type Family, type Operation, operation } from '../http/operation.ts';
 import { cutPage, cutWholeList, pageOf, type pageQuery, type wholeListQuery } from '../http/pagination.ts';
+import { queryList } from '../http/query.ts';
 import type { ServedKind } from '../http/services.ts';
-import { findToRead, newestFirst } from './lookup.ts';
+import { idOf, newestFirst } from './lookup.ts';
 import { nouns } from './nouns.ts';
 import { newSlug } from './record-fields.ts';
+import { findVersioned } from './record-versions.ts';
 import { type ResourceFamilyDefinition, resourceDefinition } from './resource-family-definition.ts';
 import { changePlan, changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 
@@ -18,6 +22,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
   const noun = nouns[kind];
   const readOnly = Object.keys(record.shape).filter((field) => !(field in body.shape));
   const one = `${path}/{id}`;
+  const query: z.ZodObject = definition.query.extend(ofNames);
   const common = [
     operation({
       method: 'GET',
@@ -25,7 +30,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       operationId: `list${kind}s`,
       summary: `List ${name.toLowerCase()}`,
       scope: 'read',
-      query: definition.query,
+      query,
       answer: definition.isListedWhole
         ? {
             status: 200,
@@ -34,7 +39,9 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
           }
         : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
       handle: async (call) => {
-        const objects = newestFirst(call, kind).filter(await definition.filter(call.query, call));
+        const isListed = await definition.filter(call.query as z.output<Query>, call);
+        const isNamed = namedIn(call.query);
+        const objects = newestFirst(call, kind).filter((object) => isNamed(object) && isListed(object));
         if (definition.isListedWhole) {
           const listed = cutWholeList(objects, wholeListNumbers.parse(call.query));
           return { data: await Promise.all(listed.map((object) => definition.toItem(object, call))) };
@@ -66,7 +73,8 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'read',
       answer: { status: 200, description: `The ${noun}.`, schema: record },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => definition.toRecord(await findToRead(call, kind, call.params['id'] ?? ''), call),
+      isVersioned: true,
+      handle: async (call) => definition.toRecord(await findVersioned(call, kind, call.params['id'] ?? ''), call),
     }),
     ...(definition.alsoPut ? (['PATCH', 'PUT'] as const) : (['PATCH'] as const)).map((method) =>
       operation({
@@ -82,6 +90,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         requestExample: definition.examples.change,
         answer: { status: 200, description: `The changed ${noun}.`, schema: record },
         errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT', ...(errors.change ?? [])],
+        isVersioned: true,
         handle: async (call) => definition.toRecord(await changeRecord(definition, call, call.body), call),
       }),
     ),
@@ -93,6 +102,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'delete',
       answer: { status: 204, description: 'It is deleted.' },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', ...(errors.delete ?? [])],
+      isVersioned: true,
       handle: (call) => deleteRecord(definition, call),
     }),
   ];
@@ -125,6 +135,16 @@ function bodyOfCreate<K extends ServedKind, Body extends z.ZodObject, Query exte
         .meta({ anyOf: [{ required: [name] }, { required: [standIn] }] }),
     whole,
   );
+}
+
+/** Every list of resources takes these. */
+const ofNames = { id: queryList(text(1, 128), 'Only those with these ids or slugs; unknown ones are left out.') };
+const sentNames = z.object({ id: z.array(z.string()).optional() } satisfies Record<keyof typeof ofNames, z.ZodType>);
+
+function namedIn(query: unknown): (object: PosthornObject<ServedKind>) => boolean {
+  const { id } = sentNames.parse(query);
+  const names = new Set(id);
+  return (object) => id === undefined || names.has(object.metadata.name) || names.has(idOf(object));
 }
 
 /** What `wholeListQuery` has made of the query. */

@@ -1,16 +1,19 @@
 import type { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
-import { PosthornError } from '../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { type BodyReading, parseBody } from '../http/body.ts';
+import { requireVersion } from '../http/entity-tags.ts';
 import type { Call, ChangePlan } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { find } from './lookup.ts';
 import { nouns } from './nouns.ts';
+import { objectTag } from './record-versions.ts';
 import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { SecretDraft } from './secrets.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
+import { pauseBeforeRetry } from './store-errors.ts';
 import { planChange, refuseBeyondLimit, refuseInadmissible } from './write-rules.ts';
 import { WriteTransaction } from './write-transaction.ts';
 
@@ -55,14 +58,16 @@ export async function judgeNew<K extends ServedKind, Body extends z.ZodObject, Q
   refuseInadmissible(call, kind, await toSpec({ call, body, secrets: new SecretDraft(call, 'dry-run') }));
 }
 
-/** Changes the resource and its Secrets. Resolves once the change is programmed. */
+/** Changes the resource and its Secrets. Resolves once the change is programmed. PRECONDITION_FAILED when the request is about another version of it. */
 export async function changeRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
   const work = (write: WriteTransaction) => writeChange(definition, call, write, call.params['id'] ?? '', body);
-  return await WriteTransaction.run(call, { reads: definition.writesLookAt }, work);
+  const changed = await WriteTransaction.run(call, { reads: definition.writesLookAt }, work);
+  call.setEntityTag(objectTag(changed));
+  return changed;
 }
 
 /** The same as part of a transaction. */
@@ -74,6 +79,7 @@ export function writeChange<K extends ServedKind, Body extends z.ZodObject, Quer
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
   return write.change(definition.kind, idOrSlug, async (current, secrets) => {
+    requireVersion(call, nouns[definition.kind], objectTag(current));
     const sent = await withoutImmutable(definition, call, current, body);
     return definition.toSpec({ call, body: sent, current, secrets });
   });
@@ -113,15 +119,27 @@ export function changePlan<K extends ServedKind, Body extends z.ZodObject, Query
   };
 }
 
-/** Deletes the resource and removes it from the routes that name it. Resolves once the resource has left the lists. */
+/**
+ * Deletes the resource and removes it from the routes that name it. Resolves once the resource has left the lists. PRECONDITION_FAILED when the request is about
+ * another version of it.
+ */
 export async function deleteRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   { kind, beforeDelete }: Definition<K, Body, Query>,
   call: Call,
 ): Promise<ObjectOf<K>> {
   return await WriteTransaction.run(call, { reads: beforeDelete?.looksAt }, async (write) => {
-    const object = await find(call, kind, call.params['id'] ?? '');
-    await write.delete([object], beforeDelete?.run);
-    return object;
+    for (let attempt = 1; ; attempt++) {
+      const object = await find(call, kind, call.params['id'] ?? '');
+      requireVersion(call, nouns[kind], objectTag(object));
+      try {
+        await write.delete([object], beforeDelete?.run);
+        return object;
+      } catch (error) {
+        // A write of the status changes the version of the object in the store, not that of the record.
+        if (call.ifMatch === null || !isPosthornError(error, 'CONFLICT')) throw error;
+        await pauseBeforeRetry(kind, attempt, error);
+      }
+    }
   });
 }
 

@@ -1,7 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { ServedKind } from '../http/services.ts';
 import { reworded } from './api-names.ts';
+import { nouns } from './nouns.ts';
 import { fieldManaged } from './owned-spec.ts';
+
+const writeAttempts = 10;
 
 /** What the store refused, in words for an API client: which field and why, without the store's own phrases and names. */
 export function forClients(error: unknown, kind: ServedKind): unknown {
@@ -40,4 +44,13 @@ export function inApiWords<T>(kind: ServedKind, compile: () => T): T {
   } catch (error) {
     throw forClients(error, kind);
   }
+}
+
+/** Waits between two attempts to write an object that others write, too. CONFLICT after the last attempt. */
+export async function pauseBeforeRetry(kind: ServedKind, attempt: number, cause: unknown): Promise<void> {
+  if (attempt === writeAttempts) {
+    const message = `The ${nouns[kind]} is being changed by others at this moment; send the request again.`;
+    throw new PosthornError('CONFLICT', message, { cause });
+  }
+  await pause(attempt * (5 + 10 * Math.random()));
 }

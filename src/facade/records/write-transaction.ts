@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isPosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
+import { versionOf } from '../../store/store.ts';
 import { callerOrganization } from '../http/caller.ts';
 import { toPosthornError } from '../http/error-response.ts';
 import type { Call, Place } from '../http/operation.ts';
@@ -12,6 +13,7 @@ import { find, getByName } from './lookup.ts';
 import { nouns } from './nouns.ts';
 import { changeSpec, createObject, deleteObject } from './object-writes.ts';
 import { foreignOwners } from './owned-spec.ts';
+import { requireVersions } from './record-versions.ts';
 import { deleteSecret, SecretDraft, type SentSecrets, secretRefsIn, unusedSecrets } from './secrets.ts';
 import type { WantedSlug } from './slug.ts';
 import { awaitGone, awaitInForce, awaitNoted, noteOf, type Written } from './visibility.ts';
@@ -153,7 +155,8 @@ export class WriteTransaction {
 
   /**
    * Deletes objects of one kind, all or none, and removes them from the routes that name them. FIELD_MANAGED when another manager owns one of them or such
-   * a list; after that `check` may refuse each.
+   * a list; after that `check` may refuse each. With If-Match, an object that no route names is CONFLICT when it has been written since it was read. One that
+   * routes name is PRECONDITION_FAILED when its version is another one once the log entry is written. A change that comes later does not save it.
    */
   async delete<K extends ServedKind>(
     objects: readonly ObjectOf<K>[],
@@ -167,8 +170,10 @@ export class WriteTransaction {
     if (first === undefined) return;
     const { kind } = first;
     const named = objects.map(identityOf);
-    const isOneWrite = named.length === 1 && routesNaming(call, kind, namesOf(named)).length === 0;
-    await (isOneWrite ? carryOut : carryOutLogged)(call, { action: 'delete', kind, objects: named }, this.#record);
+    if (named.length === 1 && routesNaming(call, kind, namesOf(named)).length === 0) {
+      await deleteObject(call, first, call.ifMatch === null ? undefined : versionOf(first));
+      this.#record(first, true);
+    } else await carryOutLogged(call, { action: 'delete', kind, objects: named }, this.#record, () => requireVersions(call, objects));
     for (const object of objects) this.#visible.set(object.metadata.uid, (timeoutMs) => awaitGone(call, kind, object, timeoutMs));
   }
 
@@ -275,8 +280,8 @@ const logEntry = z.discriminatedUnion('action', [
 ]);
 type LogEntry = z.output<typeof logEntry>;
 
-/** The entry is written before the first write. It stays when the outcome is not known, and goes when a write is refused. */
-async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
+/** The entry is written before `check` and the first write. It stays when the outcome is not known, and goes when `check` fails or a write is refused. */
+async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite, check = async (): Promise<void> => {}): Promise<Route[]> {
   const { services, caller } = place;
   const org = caller.organization.id;
   const id = await services.writeAheadLog.begin(org, JSON.stringify(entry));
@@ -287,6 +292,10 @@ async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite
         'the log entry of a completed write was not removed; it is checked again later',
       );
     });
+  await check().catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
   try {
     const changed = await carryOut(place, entry, record);
     await end();

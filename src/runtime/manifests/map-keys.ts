@@ -15,7 +15,9 @@ export function keyAsText(pair: Pair, document: Document, numberOf: (source: str
   if (value === null) throw new Error('a key is null; keys are text');
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return;
   const number = typeof value === 'number' ? numberOf(source, value) : value;
-  pair.key = new Scalar(typeof number === 'string' ? number : numberText(number, source));
+  const text = new Scalar(typeof number === 'string' ? number : numberText(number, source));
+  if (node.range != null) text.range = node.range;
+  pair.key = text;
 }
 
 function numberText(number: JsonNumber, source: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseManifests } from './parse.ts';
+import { manifestText, parseManifests } from './parse.ts';
 
 describe('a manifest file', () => {
   test('a manifest file may hold several documents; a broken one leaves the others', () => {
@@ -9,6 +9,16 @@ describe('a manifest file', () => {
     );
     expect(parsed.objects.map(({ metadata }) => metadata.name)).toContain('one');
     expect(parsed.errors[0]).toMatchObject({ file: 'a.yaml' });
+  });
+
+  const one = (name: string): string => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
+  test.each<[string, Buffer]>([
+    ['joined of files with a mark each', Buffer.from(`\ufeff${one('a')}\ufeff---\n${one('b')}---\n\ufeff${one('c')}`)],
+    ['in UTF-16 with its mark', Buffer.from(`\ufeff${one('a')}---\n${one('b')}---\n${one('c')}`, 'utf16le')],
+    ['in UTF-16 of the other order', Buffer.from(`\ufeff${one('a')}---\n${one('b')}---\n${one('c')}`, 'utf16le').swap16()],
+  ])('a byte order mark is no part of a document: %s', (_what, bytes) => {
+    const { objects, errors } = parseManifests('a.yaml', manifestText(bytes));
+    expect([objects.map(({ metadata }) => metadata.name), errors]).toEqual([['a', 'b', 'c'], []]);
   });
 
   test('turns stringData into data, where it goes before data', () => {

@@ -1,10 +1,13 @@
-import { type Document, parseAllDocuments, visit } from 'yaml';
+import { type Document, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { z } from 'zod';
 import { decimalNumber, doubleOf, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
+import { inUtf8 } from '../../core/payload-charset.ts';
 import { group } from '../../resources/definition.ts';
+import { fieldPath } from '../../resources/field-tree.ts';
 import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
 import { keyAsText } from './map-keys.ts';
+import { offsetOf, type Place, placeAt } from './places.ts';
 import { yamlDialect } from './yaml-dialect.ts';
 
 /** What is wrong with a manifest, for the person who wrote it. */
@@ -18,6 +21,35 @@ export interface ParsedManifests {
   errors: ManifestError[];
 }
 
+/** An object of a file. */
+export interface ReadObject {
+  object: ApplyObject;
+  /** All of it as it is written, with what an `ApplyObject` has no place for. */
+  written: unknown;
+  /** Finds a field, such as `spec.http.url`; one that is not written has the place of the nearest part around it. */
+  placeOf(field: string): Place;
+}
+
+/** Why a document, or a file without one, cannot be read. */
+export interface ReadProblem {
+  message: string;
+  place: Place;
+}
+
+export interface ReadDocument {
+  document: Document.Parsed;
+  objects: ReadObject[];
+  /** With it there are no objects; null: there is none. */
+  problem: ReadProblem | null;
+}
+
+export interface ReadText {
+  documents: ReadDocument[];
+  /** Those outside of documents. */
+  problems: ReadProblem[];
+  lines: LineCounter;
+}
+
 /** How manifests are read. */
 export interface Reading {
   /** Those that are known beside Namespace and Secret; default: those of configuration. */
@@ -28,6 +60,17 @@ export interface Reading {
   skipsForeign?: boolean;
 }
 const aliasesMax = 100;
+/** A byte order mark before a document: files that begin with one may have been joined. */
+const markOfDocument = /^\ufeff(?=---)|(?<=^---[^\n]*\n)\ufeff/gm;
+
+/** The text of a manifest file in UTF-8: the file may be in UTF-16 with a byte order mark, as PowerShell writes it. */
+export function manifestBytes(bytes: Buffer): Buffer {
+  return inUtf8(bytes, null);
+}
+
+export function manifestText(bytes: Buffer): string {
+  return manifestBytes(bytes).toString();
+}
 
 const metadata = z.object({
   name: z.string(),
@@ -56,27 +99,59 @@ const secretManifest = z.strictObject({
   stringData: z.record(z.string(), z.string()).optional(),
 });
 
+/** A manifest that is no object of Posthorn. `field`: where in its document. */
+class Misread extends Error {
+  override readonly name = 'Misread';
+  readonly field: string;
+
+  constructor(message: string, field: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** The objects of a YAML or JSON file as `readDocuments` finds them, with the errors that it has. */
+export function parseManifests(file: string, text: string, reading: Reading = {}): ParsedManifests {
+  const { documents, problems } = readDocuments(text, reading);
+  const found = [...problems, ...documents.flatMap(({ problem }) => problem ?? [])];
+  return {
+    objects: documents.flatMap(({ objects }) => objects.map(({ object }) => object)),
+    errors: found.map(({ message, place }) => ({ file, message: `${message} at line ${place.line}, column ${place.column}` })),
+  };
+}
+
 /**
- * The objects of a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
+ * Reads a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
  * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
  */
-export function parseManifests(file: string, text: string, reading: Reading = {}): ParsedManifests {
+export function readDocuments(text: string, reading: Reading = {}): ReadText {
   const wanted = { kinds: configurationKinds, namespace: 'default', skipsForeign: false, ...reading };
-  const objects: ApplyObject[] = [];
-  const errors: ManifestError[] = [];
-  const documents = parseAllDocuments(text, yamlDialect);
-  for (const document of Array.isArray(documents) ? documents : []) {
-    const broken = document.errors[0];
-    try {
-      if (broken !== undefined) throw new Error(broken.message);
-      keepNumbers(document);
-      const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
-      if (value !== null) objects.push(...toObjects(value, wanted));
-    } catch (error) {
-      errors.push({ file, message: error instanceof z.ZodError ? z.prettifyError(error).replaceAll('\n', ' ') : messageOf(error) });
-    }
+  const lines = new LineCounter();
+  const stream = parseAllDocuments(text.replaceAll(markOfDocument, ''), { ...yamlDialect, lineCounter: lines, prettyErrors: false });
+  const problems = 'empty' in stream ? stream.errors.map(({ message, pos }) => ({ message, place: placeAt(lines, pos[0]) })) : [];
+  return { lines, problems, documents: Array.from(stream, (document) => readDocument(document, lines, wanted)) };
+}
+
+function readDocument(document: Document.Parsed, lines: LineCounter, reading: Required<Reading>): ReadDocument {
+  const failed = (message: string, offset: number): ReadDocument => ({
+    document,
+    objects: [],
+    problem: { message: message.split('\n')[0] ?? '', place: placeAt(lines, offset) },
+  });
+  const broken = document.errors[0];
+  if (broken !== undefined) return failed(broken.message, broken.pos[0]);
+  try {
+    keepNumbers(document);
+    const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
+    const found = value === null ? [] : toObjects(value, '', reading);
+    const objects = found.map(({ object, written, at }): ReadObject => {
+      return { object, written, placeOf: (field) => placeAt(lines, offsetOf(document, below(at, field))) };
+    });
+    return { document, objects, problem: null };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return failed(message, offsetOf(document, error instanceof Misread ? error.field : ''));
   }
-  return { objects, errors };
 }
 
 /** Numbers that a double would change keep what is written, in the form that JSON has. Keys are text. */
@@ -101,25 +176,36 @@ function yamlNumber(source: string, double: number): JsonNumber | string {
   return Number.isFinite(doubleOf(number)) ? number : source;
 }
 
-function toObjects(value: unknown, reading: Required<Reading>): ApplyObject[] {
-  const { apiVersion, kind } = head.parse(value);
-  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap((item) => toObjects(item, reading));
-  const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
-  if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
-    throw new Error('DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers says');
-  if (known === undefined || kindPath(known).apiVersion !== apiVersion) {
-    if (reading.skipsForeign && !apiVersion.startsWith(`${group}/`)) return [];
-    throw new Error(`${kind} of ${apiVersion} is not a kind that Posthorn knows`);
-  }
-  return [toObject(known, value, reading.namespace)];
+interface Written {
+  object: ApplyObject;
+  written: unknown;
+  /** Path of it in its document. */
+  at: string;
 }
 
-function toObject(kind: Kind, value: unknown, namespace: string): ApplyObject {
+function toObjects(value: unknown, at: string, reading: Required<Reading>): Written[] {
+  const { apiVersion, kind } = parsed(head, value, at);
+  if (apiVersion === 'v1' && kind === 'List')
+    return parsed(list, value, at).items.flatMap((item, index) => toObjects(item, below(at, `items[${index}]`), reading));
+  const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
+  if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
+    throw new Misread(
+      'DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers says',
+      below(at, 'kind'),
+    );
+  if (known === undefined || kindPath(known).apiVersion !== apiVersion) {
+    if (reading.skipsForeign && !apiVersion.startsWith(`${group}/`)) return [];
+    throw new Misread(`${kind} of ${apiVersion} is not a kind that Posthorn knows`, below(at, known === undefined ? 'kind' : 'apiVersion'));
+  }
+  return [{ object: toObject(known, value, at, reading.namespace), written: value, at }];
+}
+
+function toObject(kind: Kind, value: unknown, at: string, namespace: string): ApplyObject {
   switch (kind) {
     case 'Namespace':
-      return { kind, metadata: placed(kind, namespaceManifest.parse(value).metadata, namespace) };
+      return { kind, metadata: placed(kind, parsed(namespaceManifest, value, at).metadata, namespace) };
     case 'Secret': {
-      const secret = secretManifest.parse(value);
+      const secret = parsed(secretManifest, value, at);
       const plain = Object.entries(secret.stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
       const data = { ...secret.data, ...Object.fromEntries(plain) };
       return {
@@ -130,10 +216,23 @@ function toObject(kind: Kind, value: unknown, namespace: string): ApplyObject {
       };
     }
     default: {
-      const { metadata: given, spec } = resource.parse(value);
+      const { metadata: given, spec } = parsed(resource, value, at);
       return { kind, metadata: placed(kind, given, namespace), spec };
     }
   }
+}
+
+/** Throws Misread with the place of the first unknown member, else of the first complaint. */
+function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, at: string): z.output<Schema> {
+  const { data, error } = schema.safeParse(value);
+  if (error === undefined) return data;
+  const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0];
+  const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  throw new Misread(z.prettifyError(error).replaceAll('\n', ' '), below(at, fieldPath([...(issue?.path ?? []), ...keys])));
+}
+
+function below(at: string, field: string): string {
+  return at === '' || field === '' ? at + field : `${at}.${field}`;
 }
 
 function placed(
@@ -147,8 +246,4 @@ function placed(
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ParsedManifests, parseManifests, type Reading } from './parse.ts';
+import { manifestText, type ParsedManifests, parseManifests, type Reading } from './parse.ts';
 
 const extensions = ['.yaml', '.yml', '.json'];
 
@@ -15,7 +15,7 @@ export async function readManifests(directory: string, reading: Reading = {}): P
   for (const path of paths) {
     let text: string;
     try {
-      text = await readFile(join(directory, path), 'utf8');
+      text = manifestText(await readFile(join(directory, path)));
     } catch (error) {
       result.errors.push({ file: path, message: `cannot be read: ${error instanceof Error ? error.message : error}` });
       continue;

@@ -46,6 +46,31 @@ test.each([
 });
 
 test.each([
+  ['() => () => 1', 'function'],
+  ['() => Symbol.iterator', 'symbol'],
+  ['function* transform(event) { yield event.payload; }', 'Generator'],
+  ['async function* transform(event) { yield event.payload; }', 'AsyncGenerator'],
+  ['(event) => new Map(Object.entries(event.payload))', 'Map'],
+  ['async (event) => new Set([event.payload.n])', 'Set'],
+  ["() => new Error('not this one')", 'Error'],
+  ['() => /a/', 'RegExp'],
+])('an output that JSON would write as {} or not at all is an error: %s', async (code, kind) => {
+  await expect(run(code)).rejects.toThrow(`the output is a ${kind}, which JSON does not have`);
+});
+
+test.each([
+  ['() => ({})', '{}'],
+  ['() => Object.create(null)', '{}'],
+  ['() => new (class Order {})()', '{}'],
+  ['() => new Date(0)', '"1970-01-01T00:00:00.000Z"'],
+  ['() => new Proxy({ n: 1 }, {})', '{"n":1}'],
+  ["() => new String('a')", '"a"'],
+  ['() => Object.assign(new Map(), { n: 1 })', '{"n":1}'],
+])('an output that JSON has a form for is written in it: %s', async (code, output) => {
+  expect(await run(code)).toBe(output);
+});
+
+test.each([
   'const transform = () => undefined;',
   'const transform = (event) => { if (event.payload.n > 5) return event.payload; };',
   'const transform = async () => {};',

@@ -45,6 +45,14 @@ const outputOf = `(value, transform) => {
 const textWithMarks = `(value, mark) => JSON.stringify(value, (_key, member) =>
   Object.is(member, -0) ? mark + '-0' : member === Infinity || member === -Infinity ? mark + member : member)`;
 
+/** What an output is that JSON has no form for: of a Map or a generator it would be \`{}\`, of a function nothing. */
+const unwritableKind = `(value) => {
+  if (typeof value === 'function' || typeof value === 'symbol') return typeof value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || typeof value.toJSON === 'function') return '';
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  return kind === 'Object' || Object.keys(value).length > 0 || value instanceof String || value instanceof Number || value instanceof Boolean ? '' : kind;
+}`;
+
 function withKept(json: string, kept: KeptNumbers): string {
   // The mark has digits.
   const pieces = json.split(`"${kept.mark}`).map((piece, i) => {
@@ -85,12 +93,15 @@ export const javascriptEngine: TransformEngine = {
       const finish = run.own(outputOf);
       const bound = run.own(transformOfCode);
       const kept = KeptNumbers.of([event, payload]);
+      const unwritable = run.own(unwritableKind);
       const toText = run.own(kept?.hasUnwritable === true ? textWithMarks : '(value) => JSON.stringify(value)');
       run.call(prepare, run.text(event), run.text(payload));
       const value = run.value(context.evalCode(code, file, asScript));
       const transform = run.call(bound);
       if (valueless !== null && context.typeof(transform) !== 'function') throw new CodeError(valueless.complaint);
       const output = run.settled(run.call(finish, value, transform));
+      const kind = context.getString(run.call(unwritable, output));
+      if (kind !== '') throw new CodeError(`the output is a ${kind}, which JSON does not have`);
       const text = run.call(toText, output, ...(kept === null ? [] : [run.text(kept.mark)]));
       if (context.typeof(text) !== 'string') return null;
       if (kept === null) return context.getString(text);

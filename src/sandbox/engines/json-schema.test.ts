@@ -1,7 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { checkSchema, validate } from './json-schema.ts';
 
-const drafts = ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema#'];
+const drafts = [
+  'https://json-schema.org/draft/2020-12/schema',
+  'http://json-schema.org/draft-07/schema#',
+  'http://json-schema.org/draft/2020-12/schema#',
+  'https://json-schema.org/draft-07/schema',
+];
 const problems = (schema: object, payload: string) => validate([JSON.stringify(schema)], payload, 10)[0];
 
 describe.each(drafts)('multipleOf in %s', ($schema) => {

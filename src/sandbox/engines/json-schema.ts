@@ -9,9 +9,10 @@ import { CodeError } from './engine.ts';
 import { type ExactValue, exactValue, isValidExactly, needsExactNumbers, shown, useExactKeywords } from './exact-schema.ts';
 import { multiplesOf } from './multiple-of.ts';
 
+/** Under the schemes http and https: authors take either. */
 const drafts = {
-  'draft-07': { Validator: Ajv, names: ['http://json-schema.org/draft-07/schema'] },
-  '2020-12': { Validator: Ajv2020, names: ['https://json-schema.org/draft/2020-12/schema'] },
+  'draft-07': { Validator: Ajv, name: '//json-schema.org/draft-07/schema' },
+  '2020-12': { Validator: Ajv2020, name: '//json-schema.org/draft/2020-12/schema' },
 } as const;
 type Draft = keyof typeof drafts;
 
@@ -77,7 +78,8 @@ export function checkSchema(schema: string): void {
   const { draft, parsed } = draftOf(schema);
   const meta = metaValidators.get(draft) ?? new drafts[draft].Validator({ strict: false, logger: false });
   metaValidators.set(draft, meta);
-  if (meta.validateSchema(parsed) !== true) {
+  const { $schema: _, ...judged } = parsed;
+  if (meta.validateSchema(judged) !== true) {
     const [first] = meta.errors ?? [];
     throw new CodeError(`${first?.instancePath || 'the schema'} ${first === undefined ? 'is no JSON Schema' : wordsOf(first)}`);
   }
@@ -142,9 +144,8 @@ function compile(schema: string, { findsAll, isExact }: { findsAll: boolean; isE
 function draftOf(schema: string): { draft: Draft; parsed: Record<string, unknown>; value: ExactValue } {
   const value = needsExactNumbers(schema) ? exactValue(schema) : plainValue(parsePlainJson(schema));
   const parsed: Record<string, unknown> = Object(value.plain);
-  const { $schema = drafts['2020-12'].names[0] } = parsed;
-  const name = typeof $schema === 'string' ? $schema.replace(/#$/, '') : '';
-  for (const draft of ['2020-12', 'draft-07'] as const)
-    if (drafts[draft].names.some((each) => each === name)) return { draft, parsed, value };
+  const { $schema = drafts['2020-12'].name } = parsed;
+  const name = typeof $schema === 'string' ? $schema.replace(/#$/, '').replace(/^https?:/, '') : '';
+  for (const draft of ['2020-12', 'draft-07'] as const) if (drafts[draft].name === name) return { draft, parsed, value };
   throw new CodeError('$schema must be draft 2020-12 or draft 07');
 }

@@ -9,6 +9,10 @@ const run = async (code: string, payload: unknown, more: Record<string, unknown>
     payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
   });
 
+test.each(['$sum', 'function($n) { $n }', '$map(?, $string)'])('an output that is a function is an error: %s', async (code) => {
+  await expect(run(code, {})).rejects.toThrow('the output is a function, which JSON does not have');
+});
+
 describe('a member by which JSONata knows values of its own', () => {
   test.each<[string, string, unknown]>([
     ['_jsonata_lambda', 'payload', { a: { _jsonata_lambda: true, seen: 1 }, b: 2 }],

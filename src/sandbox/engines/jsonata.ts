@@ -1,5 +1,6 @@
 import jsonata, { type Expression } from 'jsonata';
 import { LRUCache } from 'lru-cache';
+import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { sandboxLimits } from '../jobs.ts';
 import { CodeError, eventOf, placeAt, type TransformEngine } from './engine.ts';
 import { KeptNumbers } from './kept-numbers.ts';
@@ -16,6 +17,7 @@ export const jsonataEngine: TransformEngine = {
       const input = eventOf({ event, payload });
       if (mayHaveMarks(event) || mayHaveMarks(payload)) refuseMarks(input);
       const value: unknown = await expression.evaluate(input);
+      if (withoutFunctions('', value) !== value) throw new CodeError('the output is a function, which JSON does not have');
       const kept = KeptNumbers.of([event, payload]);
       const text = JSON.stringify(
         value,
@@ -32,7 +34,7 @@ export const jsonataEngine: TransformEngine = {
 
 function compile(code: string): Expression {
   try {
-    return jsonata(code, { timeout: sandboxLimits.computingMs, stack: 500, sequence: 1_000_000 });
+    return jsonata(withoutByteOrderMark(code), { timeout: sandboxLimits.computingMs, stack: 500, sequence: 1_000_000 });
   } catch (error) {
     throw codeError(error, code);
   }

@@ -1,5 +1,6 @@
 import { filters, Liquid, LiquidError, type Template } from 'liquidjs';
 import { LRUCache } from 'lru-cache';
+import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { largeForm, sandboxLimits } from '../jobs.ts';
 import { CodeError, eventOf, type TransformEngine } from './engine.ts';
 import { parseForTemplates, TemplateNumber } from './template-number.ts';
@@ -41,7 +42,7 @@ export const liquidEngine: TransformEngine = {
 
 function parse(code: string): Template[] {
   try {
-    return liquid.parse(code);
+    return liquid.parse(withoutByteOrderMark(code));
   } catch (error) {
     throw codeError(error);
   }

@@ -36,12 +36,20 @@ const defaultDeadlineMs = 15_000;
  */
 export class KubernetesApi {
   readonly #credentials: Credentials;
+  readonly #clock: Clock;
   readonly #userAgent: string;
+  #clockSkewMs: number | null = null;
 
   /** `loadKubeConfig` is called again when the credentials must be read anew. */
   constructor(options: { loadKubeConfig: () => KubeConfig; clock: Clock; userAgent?: string }) {
     this.#credentials = new Credentials(options.loadKubeConfig, options.clock);
+    this.#clock = options.clock;
     this.#userAgent = options.userAgent ?? 'posthorn';
+  }
+
+  /** This clock minus that of the API server, which tells whole seconds; null: it has not responded yet. */
+  get clockSkewMs(): number | null {
+    return this.#clockSkewMs;
   }
 
   /** The parsed JSON of a successful answer. */
@@ -83,7 +91,10 @@ export class KubernetesApi {
 
   async #send(method: Method, path: string, options: ApiRequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const request = { method, path, options, userAgent: this.#userAgent, signal };
-    let response = await attempt(await this.#credentials.access(), request);
+    const access = await this.#credentials.access();
+    const sentMs = this.#clock.now();
+    let response = await attempt(access, request);
+    this.#compareClocks(sentMs, response);
     if (response.statusCode === 401) {
       await response.body.dump();
       response = await attempt(await this.#credentials.refresh(), request);
@@ -91,6 +102,12 @@ export class KubernetesApi {
     if (response.statusCode < 300) return response;
     const seconds = Number(response.headers['retry-after']);
     throw statusError(response.statusCode, await response.body.text(), Number.isFinite(seconds) && seconds > 0 ? seconds : undefined);
+  }
+
+  #compareClocks(sentMs: number, { headers: { date } }: Dispatcher.ResponseData): void {
+    // In the middle of its second.
+    const serverMs = Date.parse(String(date)) + 500;
+    if (Number.isFinite(serverMs)) this.#clockSkewMs = (sentMs + this.#clock.now()) / 2 - serverMs;
   }
 }
 

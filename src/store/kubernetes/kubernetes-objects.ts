@@ -2,13 +2,15 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { KindPath } from '../../resources/kinds.ts';
-import type { ClusterEvent, ClusterKind, ClusterMetadata, ClusterObject, ClusterObjects, ClusterQuery } from '../cluster-objects.ts';
+import type { ClusterEvent, ClusterKind, ClusterMetadata, ClusterObject, ClusterQuery } from '../cluster-objects.ts';
 import type { Key, Version } from '../store.ts';
 import { applyPatch, type KubernetesApi } from './kubernetes-api.ts';
 import { defaultWatchLimits, watchPath } from './kubernetes-watch.ts';
 import { collectionPath, metadataAccept, objectPath, versionOfNothing } from './wire.ts';
 
 const pageLimit = 500;
+/** The API server deletes one after the other. */
+const deleteAllMs = 60_000;
 
 const metadataSchema: z.ZodType<ClusterMetadata> = z.looseObject({
   name: z.string(),
@@ -22,8 +24,11 @@ const listSchema = z.looseObject({
   items: z.array(objectSchema).nullable(),
 });
 
-/** Objects of other kinds in a Kubernetes API server. */
-export class KubernetesObjects implements ClusterObjects {
+/**
+ * Objects of any kind in a Kubernetes API server, of which nothing but their metadata is known. Errors are those of `ResourceStore`; a kind that the server
+ * does not serve is RESOURCE_NOT_FOUND.
+ */
+export class KubernetesObjects {
   readonly #api: KubernetesApi;
   readonly #clock: Clock;
 
@@ -32,6 +37,7 @@ export class KubernetesObjects implements ClusterObjects {
     this.#clock = options.clock;
   }
 
+  /** Null: there is none. */
   async get(kind: ClusterKind, key: Key): Promise<ClusterObject | null> {
     try {
       return objectSchema.parse(await this.#api.request('GET', objectPath(pathOf(kind), key)));
@@ -41,6 +47,10 @@ export class KubernetesObjects implements ClusterObjects {
     }
   }
 
+  /**
+   * Server-side apply, forced. `uid` is that of the object that is to be changed, null when it is to be made: another one that has the name by
+   * then is CONFLICT.
+   */
   async apply(
     { apiVersion, kind, plural }: ClusterKind,
     object: { metadata: Key & Record<string, unknown> } & Record<string, unknown>,
@@ -57,6 +67,7 @@ export class KubernetesObjects implements ClusterObjects {
     return objectSchema.parse(answer);
   }
 
+  /** One that is gone, or another one by now, is no error. */
   async delete(kind: ClusterKind, key: Key, uid: string): Promise<void> {
     try {
       await this.#api.request('DELETE', objectPath(pathOf(kind), key), {
@@ -67,6 +78,15 @@ export class KubernetesObjects implements ClusterObjects {
     }
   }
 
+  /** Deletes all of a namespace. */
+  async deleteAll(kind: ClusterKind, namespace: string): Promise<void> {
+    await this.#api.request('DELETE', collectionPath(pathOf(kind), namespace), {
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+      deadlineMs: deleteAllMs,
+    });
+  }
+
+  /** Their metadata, at most 500 of them. */
   async list(kind: ClusterKind, { namespace, ...selected }: ClusterQuery): Promise<{ items: ClusterMetadata[]; version: Version }> {
     const answer = await this.#api.request('GET', collectionPath(pathOf(kind), namespace), {
       query: { limit: pageLimit, ...selectors(selected) },
@@ -76,6 +96,7 @@ export class KubernetesObjects implements ClusterObjects {
     return { items: (items ?? []).map((item) => item.metadata), version: metadata.resourceVersion as Version };
   }
 
+  /** As `ResourceStore.watch`: begins with a bookmark once the stream is open. */
   async *watch(
     kind: ClusterKind,
     from: Version,

@@ -3,9 +3,11 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { withPendingRights } from '../../core/rights-pending.ts';
 import { invalidObject } from '../../resources/causes.ts';
+import { isRecord } from '../../resources/field-tree.ts';
 import { type Kind, kindPath, type ObjectOf, type SecretObject } from '../../resources/kinds.ts';
 import { duplicateItems } from '../../resources/list-duplicates.ts';
 import { mergeSchema } from '../../resources/merge-schema.ts';
+import type { ObjectMeta } from '../../resources/metadata.ts';
 import type {
   ApplyObject,
   ApplyOptions,
@@ -19,7 +21,6 @@ import type {
   Version,
   WatchEvent,
 } from '../store.ts';
-import { clearedLists, lacksEmptyList } from './empty-lists.ts';
 import { applyPatch, jsonPatch, type KubernetesApi } from './kubernetes-api.ts';
 import { defaultWatchLimits, type WatchLimits, watchKind } from './kubernetes-watch.ts';
 import { applyBody, collectionPath, metadataAccept, objectPath, toObject, versionOfNothing } from './wire.ts';
@@ -54,6 +55,16 @@ export class KubernetesStore implements ResourceStore, SecretStore {
 
   get<K extends ReadableKind>(kind: K, key: Key): Promise<ObjectOf<K>> {
     return this.#get(kind, key);
+  }
+
+  async getMetadata(kind: Kind, key: Key): Promise<ObjectMeta> {
+    const answer = await this.#request(kind, key.namespace, 'GET', collectionPath(kindPath(kind), key.namespace), {
+      query: { fieldSelector: `metadata.name=${key.name}` },
+      accept: metadataAccept('PartialObjectMetadataList'),
+    });
+    const [item] = listSchema.parse(answer).items ?? [];
+    if (item === undefined) throw new PosthornError('RESOURCE_NOT_FOUND', `${kind} ${key.name} does not exist`);
+    return toObject(kind, item).metadata;
   }
 
   getSecret(key: Key): Promise<SecretObject> {
@@ -248,4 +259,23 @@ export class KubernetesStore implements ResourceStore, SecretStore {
 
 function specOf(object: ObjectOf<Kind>): unknown {
   return 'spec' in object ? object.spec : undefined;
+}
+
+/** Whether an empty list of `sent` is missing in `stored`. */
+function lacksEmptyList(sent: unknown, stored: unknown): boolean {
+  if (Array.isArray(sent)) return sent.length === 0 && stored === undefined;
+  if (!isRecord(sent)) return false;
+  const found = isRecord(stored) ? stored : {};
+  return Object.entries(sent).some(([name, member]) => lacksEmptyList(member, found[name]));
+}
+
+/** JSON pointers, after `pointer`, to the empty lists of `stored` where `sent` has null. */
+function clearedLists(sent: unknown, stored: unknown, pointer: string): string[] {
+  if (sent === null) return Array.isArray(stored) && stored.length === 0 ? [pointer] : [];
+  if (!isRecord(sent) || !isRecord(stored)) return [];
+  return Object.entries(sent).flatMap(([name, member]) => clearedLists(member, stored[name], `${pointer}/${escaped(name)}`));
+}
+
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -9,7 +9,12 @@ export interface FieldOwner {
 
 /** Who owns the field at a path in the spec, or something in it; the longest-standing first. */
 export function ownersOfField(managedFields: readonly ManagedFieldsEntry[], ...fields: string[]): FieldOwner[] {
-  const path = pathText(['f:spec', ...fields.map((field) => `f:${field}`)]);
+  return ownersAt(managedFields, ['spec', ...fields]);
+}
+
+/** As `ownersOfField`, of a field at a path in the object. */
+export function ownersAt(managedFields: readonly ManagedFieldsEntry[], fields: readonly string[]): FieldOwner[] {
+  const path = pathText(fields.map((field) => `f:${field}`));
   return managedFields
     .filter(({ subresource, fieldsV1 }) => subresource === undefined && [...fromFieldsV1(fieldsV1)].some((owned) => isWithin(owned, path)))
     .map(({ manager, time }) => ({ manager, time }));

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { type Kind, kindPath, type ObjectOf, type SecretObject } from '../../resources/kinds.ts';
+import type { ObjectMeta } from '../../resources/metadata.ts';
 import type {
   ApplyObject,
   ApplyOptions,
@@ -34,6 +35,10 @@ export class ObjectStore implements ResourceStore, SecretStore {
 
   get<K extends ReadableKind>(kind: K, key: Key): Promise<ObjectOf<K>> {
     return this.#get(kind, key);
+  }
+
+  async getMetadata(kind: Kind, key: Key): Promise<ObjectMeta> {
+    return (await this.#get(kind, key)).metadata;
   }
 
   getSecret(key: Key): Promise<SecretObject> {

@@ -18,6 +18,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Sent as Idempotency-Key: equal requests with the same key are carried out once. */
   idempotencyKey?: string;
+  /** Sent as If-Match: a record that has another tag by now is not changed (code `PRECONDITION_FAILED`). */
+  ifMatch?: string | null;
   /** How long the answer may take. @default 30000 */
   deadlineMs?: number;
 }
@@ -60,6 +62,11 @@ export class ApiError extends Error {
     return this.status === 429 || this.isUnknown;
   }
 
+  /** The record has changed since the version that the request is about. */
+  get isOutdated(): boolean {
+    return this.code === 'PRECONDITION_FAILED';
+  }
+
   /** Nobody knows whether the request was carried out. */
   get isUnknown(): boolean {
     return this.status === 0 || this.status >= 500;
@@ -85,8 +92,19 @@ export async function readBytes<Name extends OperationName>(
   input: Input<Name>,
   options: CallOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  return (await readTagged(name, input, options)).bytes;
+}
+
+export interface Tagged {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** What `ifMatch` of a change takes; null: the record has no version. */
+  tag: string | null;
+}
+
+/** The bytes of a record with its version. Throws ApiError. */
+export async function readTagged<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Tagged> {
   const response = await send(name, input, options);
-  return new Uint8Array(await answered(response.arrayBuffer(), options));
+  return { bytes: new Uint8Array(await answered(response.arrayBuffer(), options)), tag: response.headers.get('etag') };
 }
 
 async function send<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Response> {
@@ -96,6 +114,7 @@ async function send<Name extends OperationName>(name: Name, input: Input<Name>, 
   const body = input.bodyText ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-posthorn-csrf', csrfToken);
+  if (options.ifMatch != null) headers.set('if-match', options.ifMatch);
   if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
   const deadline = AbortSignal.timeout(options.deadlineMs ?? usualDeadlineMs);
   const signals = [deadline, ...(options.signal === undefined ? [] : [options.signal])];

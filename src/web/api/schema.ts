@@ -3,7 +3,7 @@
 export interface Operations {
   'GET /events': {
     path: Record<string, never>;
-    query: { limit?: number; cursor?: string; sourceId?: string; id?: Array<string>; status?: Array<"pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes">; where?: string; from?: TimeOrDay; to?: TimeOrDay; fromDate?: TimeOrDay; toDate?: TimeOrDay };
+    query: { limit?: number; cursor?: string; sourceId?: Array<string>; id?: Array<string>; status?: Array<"pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes">; signatureValid?: boolean; routeId?: Array<string>; destinationId?: Array<string>; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "cancelled">; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; fromDate?: TimeOrDay; toDate?: TimeOrDay };
     body: undefined;
     answer: ListEventsResult;
   };
@@ -15,7 +15,7 @@ export interface Operations {
   };
   'GET /deliveries': {
     path: Record<string, never>;
-    query: { limit?: number; cursor?: string; offset?: number; eventId?: string; routeId?: string; destinationId?: string; status?: Array<"pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq">; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "cancelled">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay };
+    query: { limit?: number; cursor?: string; offset?: number; eventId?: string; routeId?: Array<string>; destinationId?: Array<string>; status?: Array<"pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq">; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "cancelled">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay };
     body: undefined;
     answer: ListDeliveriesResult;
   };
@@ -49,9 +49,21 @@ export interface Operations {
     body: undefined;
     answer: GetDeadLetterStatsResult;
   };
+  'GET /webhook-events': {
+    path: Record<string, never>;
+    query: { eventType?: Array<string>; applicationId?: Array<string>; endpointId?: Array<string>; status?: Array<MessageStatus>; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "cancelled" | "expired" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListWebhookEventsResult;
+  };
+  'GET /webhook-events/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: WebhookEventEnvelope;
+  };
   'GET /outbound-messages': {
     path: Record<string, never>;
-    query: { status?: Array<"pending" | "processing" | "success" | "failed" | "exhausted" | "dlq">; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "cancelled" | "expired" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
+    query: { status?: Array<MessageStatus>; eventType?: Array<string>; applicationId?: Array<string>; endpointId?: Array<string>; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "cancelled" | "expired" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
     body: undefined;
     answer: ListOutboundMessagesResult;
   };
@@ -115,6 +127,12 @@ export interface Operations {
     body: UpdateReplayBody;
     answer: Replay;
   };
+  'DELETE /replays/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'GET /explain/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -126,6 +144,12 @@ export interface Operations {
     query: Record<string, never>;
     body: undefined;
     answer: Manifest;
+  };
+  'GET /manifests/{id}/events': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ListManifestEventsResult;
   };
   'POST /manifests/{id}/patch': {
     path: { id: string };
@@ -183,7 +207,7 @@ export interface Operations {
   };
   'GET /sources': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string };
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; id?: Array<string> };
     body: undefined;
     answer: ListSourcesResult;
   };
@@ -219,7 +243,7 @@ export interface Operations {
   };
   'GET /routes': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; sourceId?: string; destinationId?: string };
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; sourceId?: string; destinationId?: string; id?: Array<string> };
     body: undefined;
     answer: ListRoutesResult;
   };
@@ -261,7 +285,7 @@ export interface Operations {
   };
   'GET /destinations': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string };
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; id?: Array<string> };
     body: undefined;
     answer: ListDestinationsResult;
   };
@@ -282,6 +306,12 @@ export interface Operations {
     query: Record<string, never>;
     body: UpdateDestinationBody;
     answer: Destination;
+  };
+  'DELETE /destinations/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
   };
   'POST /destinations/{id}/test': {
     path: { id: string };
@@ -313,6 +343,12 @@ export interface Operations {
     body: UpdateWebhookEndpointBody;
     answer: WebhookEndpointEnvelope;
   };
+  'DELETE /webhook-endpoints/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Success;
+  };
   'GET /webhook-subscriptions': {
     path: Record<string, never>;
     query: { endpointId?: string; eventTypeId?: string; applicationId?: string; isEnabled?: boolean; limit?: number; cursor?: string };
@@ -324,6 +360,12 @@ export interface Operations {
     query: Record<string, never>;
     body: CreateWebhookSubscriptionBody;
     answer: WebhookSubscriptionEnvelope;
+  };
+  'POST /webhook-subscriptions/test': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: TestWebhookSubscriptionBody;
+    answer: TestWebhookSubscriptionResult;
   };
   'GET /webhook-subscriptions/{id}': {
     path: { id: string };
@@ -417,7 +459,7 @@ export interface Operations {
   };
   'GET /filters': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
+    query: { page?: number; pageSize?: number; search?: string; id?: Array<string> };
     body: undefined;
     answer: ListFiltersResult;
   };
@@ -445,9 +487,15 @@ export interface Operations {
     body: UpdateFilterBody;
     answer: Filter;
   };
+  'DELETE /filters/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'GET /transforms': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
+    query: { page?: number; pageSize?: number; search?: string; id?: Array<string> };
     body: undefined;
     answer: ListTransformsResult;
   };
@@ -475,9 +523,15 @@ export interface Operations {
     body: UpdateTransformBody;
     answer: Transform;
   };
+  'DELETE /transforms/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'GET /schemas': {
     path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
+    query: { page?: number; pageSize?: number; search?: string; id?: Array<string> };
     body: undefined;
     answer: ListPayloadSchemasResult;
   };
@@ -499,11 +553,17 @@ export interface Operations {
     body: UpdatePayloadSchemaBody;
     answer: PayloadSchema;
   };
-  'POST /schemas/{id}/validate': {
+  'DELETE /schemas/{id}': {
     path: { id: string };
     query: Record<string, never>;
-    body: ValidatePayloadBody;
-    answer: ValidatePayloadResult;
+    body: undefined;
+    answer: null;
+  };
+  'POST /schemas/test': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: TestSchemaBody;
+    answer: TestSchemaResult;
   };
   'GET /cron': {
     path: Record<string, never>;
@@ -555,7 +615,7 @@ export interface Operations {
   };
   'GET /notification-channels': {
     path: Record<string, never>;
-    query: { type?: "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook"; enabled?: boolean; page?: number; pageSize?: number };
+    query: { type?: "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook"; enabled?: boolean; page?: number; pageSize?: number; id?: Array<string> };
     body: undefined;
     answer: ListNotificationChannelsResult;
   };
@@ -659,9 +719,11 @@ export type Analytics = { range: string; summary: { totalEvents: number; totalDe
 
 export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } | null };
 
-export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; detail?: AttemptDetail };
+export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; payloadForm: "full" | "thin"; signatureScheme: AttemptSignatureScheme; detail?: AttemptDetail };
 
 export type AttemptDetail = { requestHeaders: RequestHeadersField; responseHeaders: RequestHeadersField; headersTruncated: boolean; peerAddress: string | null; reusedConnection: boolean; requestBytes: number; responseBytes: number; phases: { dnsMs: DnsMsField; connectMs: DnsMsField; tlsMs: DnsMsField; firstByteMs: DnsMsField; totalMs: number } };
+
+export type AttemptSignatureScheme = "hmac-sha256" | "ed25519" | "both" | null;
 
 export type AttemptsMaxField = number;
 
@@ -674,6 +736,8 @@ export type AuthConfigField = AuthConfig | null;
 export type AuthTypeField = "none" | "basic" | "bearer" | "api_key" | "custom_header";
 
 export type AvgLatencyField = number | null;
+
+export type AwaitsSigningSecretField = boolean;
 
 export type BackoffTypeField = "exponential" | null;
 
@@ -721,11 +785,11 @@ export type CodeField = string;
 
 export type ConditionsField = Array<FilterCondition>;
 
-export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; cronExpression: CronExpressionField; timezone?: string; url: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
+export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; cronExpression: CronExpressionField; timezone?: string; url: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; lastRunStatus?: unknown; nextRunAt?: unknown };
 
 export type CreateCronJobResult = { cronJob: NewCronJob };
 
-export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; headerTemplates?: DestinationBodyHeaderTemplates; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; payloadForm?: PayloadFormField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; ordered?: OrderedField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; expiresAfterSeconds?: ExpiresAfterSecondsField; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
+export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; headerTemplates?: DestinationBodyHeaderTemplates; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; payloadForm?: PayloadFormField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; ordered?: OrderedField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; expiresAfterSeconds?: ExpiresAfterSecondsField; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; awaitsSigningSecret?: AwaitsSigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
 
 export type CreateEventTypeBody = { name: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; expiresAfterSeconds?: EventTypeExpiresAfterSeconds; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -741,7 +805,7 @@ export type CreateRouteBody = { name: DisplayName; slug?: NewSlug; description?:
 
 export type CreateSessionBody = { credential: string; organization?: string };
 
-export type CreateSourceBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerification | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+export type CreateSourceBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerification | null; signingSecret?: SourceBodySigningSecret; awaitsSigningSecret?: AwaitsSigningSecretField; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
 
 export type CreateTransformBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; type?: TransformType; transformType?: "jsonata" | "javascript" | "liquid"; code?: CodeField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -767,7 +831,7 @@ export type CronJobBodyNotifyOnFailure = false;
 
 export type CronJobBodyUrl = string;
 
-export type CronJobItem = (CronJobSettings) & (Resource) & ({ nextRunAt: string | null });
+export type CronJobItem = (CronJobSettings) & (Resource) & ({ lastRunStatus: LastRunStatusField; nextRunAt: string | null });
 
 export type CronJobSettings = { cronExpression: string; url: string; method: CronJobSettingsMethod; description: CronJobSettingsDescription; timezone: string; timeoutMs: TimeoutMsField; useStaticIp: UseStaticIpField; isActive: IsActiveField; lastRunAt: string | null };
 
@@ -803,7 +867,7 @@ export type DelaysField = Array<number> | null;
 
 export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "earlier_message" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField; expiresAt: ExpiresAtField; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
 
-export type DeliveryCancelFilter = { status?: Array<"pending" | "retrying" | "circuit_open" | "processing">; routeId?: string; destinationId?: string; id?: DeliveryCancelFilterId; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
+export type DeliveryCancelFilter = { status?: Array<"pending" | "retrying" | "circuit_open" | "processing">; routeId?: OneOrSeveral; destinationId?: OneOrSeveral; id?: DeliveryCancelFilterId; eventId?: EventIdField; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
 
 export type DeliveryCancelFilterId = Array<string>;
 
@@ -813,7 +877,7 @@ export type DeprecatedMessageField = string | null;
 
 export type DescriptionField = string | null;
 
-export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; headerTemplates?: DestinationHeaderTemplates; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; forwardHeaders?: Array<string> | null; payloadForm?: PayloadFormField; ordered?: OrderedField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null; signatureScheme?: DestinationSignatureScheme; publicKey?: PublicKeyField; previousPublicKeys?: PreviousPublicKeysField });
+export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; headerTemplates?: DestinationHeaderTemplates; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; forwardHeaders?: Array<string> | null; payloadForm?: PayloadFormField; ordered?: OrderedField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null; signatureScheme?: DestinationSignatureScheme; publicKey?: PublicKeyField; previousPublicKeys?: PreviousPublicKeysField; awaitsSigningSecret?: AwaitsSigningSecretField });
 
 export type DestinationBodyHeaderTemplates = Record<string, string> | null;
 
@@ -875,7 +939,11 @@ export type ErrorMessageField = string | null;
 
 export type ErrorTypeField = Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open">;
 
+export type ErrorsField = Array<{ path: string; message: string }>;
+
 export type Event = (EventItem) & ({ query: string; headers: Record<string, string>; payload: unknown; payloadTruncated?: true; payloadEncoding: "json" | "text" | "base64" | null; deliveries: Array<Delivery>; unreached: { total: number; byReason: Record<string, number>; routes: Array<{ routeId: string; deliveryId: string; reason: "condition_false" | "no_condition_met" | "filter_error" | "filtered" | "schema_failed" | "transform_filtered" | "transform_failed" | "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing"; conditions: Array<{ index: number; field?: string; operator?: string; expected?: unknown; actual?: unknown }>; error: string | null; changedSince: boolean }> } });
+
+export type EventIdField = string;
 
 export type EventItem = { id: string; organizationId: OrganizationIdField; sourceId: string; source: string; sourceSlug: string; sourceName: string; receivedAt: string; method: string; contentType: string; size: number; signatureValid: boolean | null; duplicateOf: string | null; deliverAt: string | null; status: "pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes"; deliveryCount: number };
 
@@ -906,6 +974,8 @@ export type ExplanationNext = { what: "attempt" | "probe" | "run"; at: string | 
 export type ExplanationStep = { at: string | null; what: string; text: string; data: Record<string, unknown> };
 
 export type ExplanationWait = { reason: string; until: WaitingUntilField; text: string };
+
+export type ExportedWebhookEvent = (WebhookEventItem) & ({ payload: unknown });
 
 export type ExternalIdField = string | null;
 
@@ -985,7 +1055,7 @@ export type IdentityField = "keys" | "platform";
 
 export type InputFormatField = "json";
 
-export type Installation = { version: string; mode: "standalone" | "cluster"; layout: number; versions: Array<{ version: string | null; workers: number | null; processes: Array<{ role: string; processes: number }> | null }>; pools: Array<{ name: string; workers: number; slots: number; replicas: { wanted: number; ready: number } | null; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> | null }> | null; workers: { total: number; data: Array<{ id: string; pool: string; isAlive: boolean; slots: number | null; version: string | null; lastSeenAt: string | null }> } | null; processes: { total: number; data: Array<{ role: string; address: string; layout: number; version: string | null; connectedSeconds: number }> } | null; shards: { total: number; data: Array<{ shard: number; unfinished: number; retriesWaiting: number; scheduled: number; processing: number; deadLetters: number; outboxEntries: number }> } | null; redis: { mode: "single" | "sentinel" | "cluster"; servers: Array<{ address: string; version: string; usedBytes: number; limitBytes: number | null; evictionPolicy: string; appendOnly: boolean; snapshotAt: string | null; replicas: number }> } | null; unread: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; reason: string }>; warnings: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; message: string; action: string }> };
+export type Installation = { version: string; mode: "standalone" | "cluster"; layout: number; versions: Array<{ version: string | null; workers: number | null; processes: Array<{ role: string; processes: number }> | null }>; pools: Array<{ name: string; workers: number; slots: number; replicas: { wanted: number; ready: number } | null; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> | null }> | null; workers: { total: number; data: Array<{ id: string; pool: string; isAlive: boolean; slots: number | null; version: string | null; lastSeenAt: string | null }> } | null; processes: { total: number; data: Array<{ role: string; address: string; layout: number; version: string | null; connectedSeconds: number }> } | null; shards: { total: number; data: Array<{ shard: number; unfinished: number; retriesWaiting: number; scheduled: number; processing: number; deadLetters: number; outboxEntries: number }> } | null; redis: { mode: "single" | "sentinel" | "cluster"; servers: Array<{ address: string; version: string; usedBytes: number; limitBytes: number | null; evictionPolicy: string; appendOnly: boolean; snapshotAt: string | null; replicas: number }> } | null; unread: Array<{ part: "redis" | "pools" | "workers" | "processes" | "resources" | "shards"; reason: string }>; warnings: Array<{ part: "redis" | "pools" | "workers" | "processes" | "resources" | "shards"; message: string; action: string }> };
 
 export type IpAllowlistField = Array<string>;
 
@@ -1005,9 +1075,13 @@ export type LabelFilterModeField = "all" | "any";
 
 export type LabelFiltersField = Record<string, string | Array<string>>;
 
+export type LabelsField = Record<string, string | number | boolean>;
+
 export type LastEventAtField = string | null;
 
 export type LastFailureAtField = string | null;
+
+export type LastRunStatusField = "running" | "success" | "failed" | null;
 
 export type LastSuccessAtField = string | null;
 
@@ -1030,6 +1104,8 @@ export type ListEventTypesResult = { data: Array<EventType>; pagination: CursorP
 export type ListEventsResult = { data: Array<EventItem>; pagination: CursorPagination };
 
 export type ListFiltersResult = { data: Array<FilterItem>; pagination: Pagination };
+
+export type ListManifestEventsResult = { isKept: boolean; data: Array<ObjectEvent> };
 
 export type ListNotificationChannelsResult = { data: Array<NotificationChannelItem> };
 
@@ -1055,6 +1131,8 @@ export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; p
 
 export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; pagination: CursorPagination };
 
+export type ListWebhookEventsResult = { data: Array<WebhookEventItem>; pagination: CursorPagination };
+
 export type ListWebhookSubscriptionsResult = { data: Array<WebhookSubscription>; pagination: CursorPagination };
 
 export type LogicField = "AND" | "OR";
@@ -1067,9 +1145,11 @@ export type MaskFieldsField = Array<string> | null;
 
 export type MaxDelayField = number;
 
-export type MessageCancelFilter = { status?: Array<"pending" | "failed" | "processing">; eventType?: string; applicationId?: string; endpointId?: string; id?: DeliveryCancelFilterId; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
+export type MessageCancelFilter = { status?: Array<"pending" | "failed" | "processing">; eventType?: OneOrSeveral; applicationId?: OneOrSeveral; endpointId?: OneOrSeveral; id?: DeliveryCancelFilterId; eventId?: EventIdField; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
 
 export type MessageField = string;
+
+export type MessageStatus = "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq";
 
 export type MetadataField = Record<string, unknown>;
 
@@ -1079,7 +1159,7 @@ export type ModeField = "off" | "rate" | "concurrency";
 
 export type NameField = string;
 
-export type NewCronJob = (CronJobSettings) & (Resource) & ({ nextRunAt: string | null; headers: string; payload: string | null });
+export type NewCronJob = (CronJobSettings) & (Resource) & ({ lastRunStatus: LastRunStatusField; nextRunAt: string | null; headers: string; payload: string | null });
 
 export type NewSession = { id: string; organization: OrganizationField; role: RoleField; who: string; createdAt: StartedAtField; expiresAt: string; csrfToken: string };
 
@@ -1103,7 +1183,11 @@ export type NotifyOnFailureField = boolean;
 
 export type NotifyOnRecoveryField = boolean;
 
+export type ObjectEvent = { type: string; reason: string; message: string; count: number; firstAt: string | null; lastAt: string | null; source: string };
+
 export type ObjectName = string;
+
+export type OneOrSeveral = string | Array<string>;
 
 export type OpenedAtField = string | null;
 
@@ -1115,9 +1199,9 @@ export type OrganizationField = { id: string; slug: string };
 
 export type OrganizationIdField = string;
 
-export type OutboundMessage = { id: string; organizationId: OrganizationIdField; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "application_rate_limit" | "earlier_message" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField; expiresAt: ExpiresAtField };
+export type OutboundMessage = { id: string; organizationId: OrganizationIdField; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: MessageStatus; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "application_rate_limit" | "earlier_message" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField; expiresAt: ExpiresAtField };
 
-export type OutboundMessageAttempt = { id: string; messageId: string; attemptNumber: number; status: StatusField; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; createdAt: StartedAtField; completedAt: string; detail?: AttemptDetail };
+export type OutboundMessageAttempt = { id: string; messageId: string; attemptNumber: number; status: StatusField; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; createdAt: StartedAtField; completedAt: string; payloadForm: "full" | "thin"; signatureScheme: AttemptSignatureScheme; detail?: AttemptDetail };
 
 export type OutboundMessageEnvelope = { data: OutboundMessage };
 
@@ -1130,6 +1214,8 @@ export type PagerDutyChannelConfig = { routingKey: RoutingKeyField; severity?: S
 export type PagerDutyChannelConfigChange = { routingKey?: RoutingKeyField; severity?: SeverityField };
 
 export type Pagination = { total: number; page: number; pageSize: number };
+
+export type PayloadField = unknown;
 
 export type PayloadFormField = "full" | "thin";
 
@@ -1235,7 +1321,7 @@ export type SeriesEnvelope = { data: Series };
 
 export type SeriesPoint = (SeriesTotal) & ({ at: string });
 
-export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; backlog: number | null; oldestAgeMs: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
+export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; circuitsOpened: number | null; backlog: number | null; oldestAgeMs: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
 
 export type Session = { id: string; organizationId: OrganizationIdField; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
 
@@ -1277,7 +1363,7 @@ export type SourceBodySigningSecret = string | null;
 
 export type SourceIdField = string;
 
-export type SourceItem = (SourceSettings) & (Resource) & ({ description: CronJobSettingsDescription; enabled: boolean; isActive: boolean; ingestUrl: string; eventsCount: number; eventCount: number; routeCount: number; lastEventAt: LastEventAtField; hasVerifyToken: boolean; hasSigningSecret: boolean });
+export type SourceItem = (SourceSettings) & (Resource) & ({ description: CronJobSettingsDescription; enabled: boolean; isActive: boolean; ingestUrl: string; eventsCount: number; eventCount: number; routeCount: number; lastEventAt: LastEventAtField; hasVerifyToken: boolean; hasSigningSecret: boolean; awaitsSigningSecret: AwaitsSigningSecretField });
 
 export type SourceSettings = { provider: ProviderField; verification: SourceVerification | null; allowedMethods: AllowedMethodsField; handshake: "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null; rejectInvalidSignatures: boolean; rateLimitPerMinute: number | null; ipFilterMode: IpFilterModeField; ipAllowlist: Array<string>; ipDenylist: Array<string>; dedupStrategy: DedupStrategyField; dedupHeader: string | null; dedupCustomHeader: string | null; dedupEnabled: boolean; dedupWindowHours: DedupWindowHoursField };
 
@@ -1307,17 +1393,25 @@ export type TestDestinationBody = { payload?: Record<string, unknown> };
 
 export type TestFailure = { success: false; statusCode: number | null; latency: number; error: string; message: MessageField; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
 
-export type TestFilterBody = { filterId?: string; conditions?: ConditionsField; logic?: LogicField; payload?: unknown; headers?: TestFilterBodyHeaders; query?: QueryField };
+export type TestFilterBody = { filterId?: string; conditions?: ConditionsField; logic?: LogicField; payload?: PayloadField; headers?: TestFilterBodyHeaders; query?: QueryField };
 
 export type TestFilterBodyHeaders = Record<string, string>;
 
 export type TestFilterResult = { success: true; matches: boolean; conditions: Array<JudgedCondition>; results: Array<JudgedCondition>; logic: LogicField };
 
-export type TestTransformBody = { transformId?: string; type?: "jsonata" | "javascript" | "liquid"; transformType?: "jsonata" | "javascript" | "liquid"; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; code?: CodeField; source?: string; payload?: unknown; headers?: TestFilterBodyHeaders; query?: QueryField };
+export type TestSchemaBody = { jsonSchema: JsonSchemaField; payload: unknown };
+
+export type TestSchemaResult = { valid: boolean; errors: ErrorsField };
+
+export type TestTransformBody = { transformId?: string; type?: "jsonata" | "javascript" | "liquid"; transformType?: "jsonata" | "javascript" | "liquid"; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; code?: CodeField; source?: string; payload?: PayloadField; headers?: TestFilterBodyHeaders; query?: QueryField };
 
 export type TestTransformResult = TransformOutput | TransformFailure;
 
 export type TestWebhookEndpointBody = { eventType?: string; payload?: unknown };
+
+export type TestWebhookSubscriptionBody = { filterExpression?: FilterExpressionField; labelFilters?: LabelFiltersField; labelFilterMode?: LabelFilterModeField; eventType?: string; payload?: PayloadField; labels?: LabelsField; metadata?: Record<string, unknown> };
+
+export type TestWebhookSubscriptionResult = { success: true; matches: boolean; error: string | null; labels: Array<{ label: string; expected: string | Array<string>; actual: string | null }> };
 
 export type Throttle = { mode: "off" | "rate" | "concurrency"; rateLimit: number | null; rateUnit: "second" | "minute" | "hour" | null; strict: boolean | null; maxConcurrency: number | null; queueLimit: number | null };
 
@@ -1359,9 +1453,9 @@ export type TriggeredExecution = { id: string; status: StatusField; responseStat
 
 export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
 
-export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
+export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; lastRunStatus?: unknown; nextRunAt?: unknown };
 
-export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; headerTemplates?: DestinationBodyHeaderTemplates; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; payloadForm?: PayloadFormField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; ordered?: OrderedField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; expiresAfterSeconds?: ExpiresAfterSecondsField; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
+export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; headerTemplates?: DestinationBodyHeaderTemplates; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; payloadForm?: PayloadFormField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; ordered?: OrderedField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; expiresAfterSeconds?: ExpiresAfterSecondsField; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; awaitsSigningSecret?: AwaitsSigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
 
 export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; expiresAfterSeconds?: EventTypeExpiresAfterSeconds; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -1375,7 +1469,7 @@ export type UpdateReplayBody = { name?: Slug; slug?: Slug; what?: WhatField; fil
 
 export type UpdateRouteBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; sourceId?: SourceIdField; destinationIds?: Array<string>; destinationId?: string; filterId?: FilterIdField; filterConditions?: FilterConditionsField; filterLogic?: FilterLogicField; transformId?: string | null; schemaId?: SchemaIdField; priority?: PriorityField; failoverDestinationIds?: FailoverDestinationIdsField; failoverAfterAttempts?: FailoverAfterAttemptsField; circuitCooldownSeconds?: CircuitCooldownSecondsField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitProbeSuccessThreshold?: CircuitProbeSuccessThresholdField; expectedResponse?: ExpectedResponseField; notifyOnFailure?: NotifyOnFailureField; notifyOnSuccess?: boolean; notifyOnRecovery?: NotifyOnRecoveryField; notifyEmails?: NotifyEmailsField; notificationChannelIds?: NotificationChannelIdsField; failureThreshold?: FailureThresholdField; enabled?: EnabledField; isActive?: boolean; id?: unknown; organizationId?: unknown; eventsRouted?: unknown; lastEventAt?: unknown; source?: unknown; destinations?: unknown; filter?: unknown; transform?: unknown; schema?: unknown; createdAt?: unknown; updatedAt?: unknown; circuitState?: unknown };
 
-export type UpdateSourceBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerificationChange | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+export type UpdateSourceBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerificationChange | null; signingSecret?: SourceBodySigningSecret; awaitsSigningSecret?: AwaitsSigningSecretField; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
 
 export type UpdateTransformBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; type?: TransformType; transformType?: "jsonata" | "javascript" | "liquid"; code?: CodeField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -1390,10 +1484,6 @@ export type UpdatedAtField = string;
 export type UrlField = HttpUrl;
 
 export type UseStaticIpField = boolean;
-
-export type ValidatePayloadBody = { payload: unknown };
-
-export type ValidatePayloadResult = { valid: boolean; errors: Array<{ path: string; message: string }> };
 
 export type VerifyTokenField = string | null;
 
@@ -1428,6 +1518,12 @@ export type WebhookEndpointRateLimitPerSecond = number;
 export type WebhookEndpointTest = { success: boolean; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: string | null; detail?: AttemptDetail };
 
 export type WebhookEndpointTestEnvelope = { data: WebhookEndpointTest };
+
+export type WebhookEvent = (ExportedWebhookEvent) & ({ endpointId: string | null; payloadEncoding: "json" | "text" | "base64" | null; messages: Array<OutboundMessage>; unreached: { total: number; byReason: Record<string, number>; subscriptions: Array<{ subscriptionId: string | null; endpointId: string; applicationId: string; messageId: string | null; reason: "created_after" | "no_subscription" | "other_application" | "subscription_disabled" | "endpoint_disabled" | "application_disabled" | "label_mismatch" | "expression_false" | "expression_failed" | "not_judged" | "transform_filtered" | "transform_failed" | "matches_now"; labels: Array<{ label: string; expected: string | Array<string>; actual: string | null }>; expression: string | null; error: string | null; changedSince: boolean }>; scanned: number; isComplete: boolean } });
+
+export type WebhookEventEnvelope = { data: WebhookEvent };
+
+export type WebhookEventItem = { id: string; organizationId: OrganizationIdField; eventType: string; labels: Record<string, string>; metadata: Record<string, unknown>; idempotencyKey: string | null; applicationId: string | null; endpointIds: Array<string>; deliverAt: string | null; createdAt: string; messageCount: number };
 
 export type WebhookSubscription = { id: IdField; organizationId: OrganizationIdField; endpointId: string; eventTypeId: string; filterExpression: string | null; labelFilters: Record<string, string | Array<string>>; labelFilterMode: LabelFilterModeField; transformId: string | null; isEnabled: boolean; lastFilterError: string | null; endpointUrl: string | null; eventTypeName: string | null; eventTypeDisplayName: string | null; applicationId: string; applicationName: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 

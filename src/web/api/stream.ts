@@ -1,6 +1,7 @@
 import { basePath } from './base.ts';
 import { ApiError, refusal } from './client.ts';
 import { eventSplitter, type ServerEvent } from './server-events.ts';
+import { type Holder, SharedStream } from './shared-stream.ts';
 
 /** What happened, as the live stream says it. What a row has not is null. */
 export interface StreamRow {
@@ -33,21 +34,23 @@ export interface StreamHandlers {
   onState: (state: StreamState) => void;
 }
 
-/** `elsewhere`: another window of this browser has the stream. */
-export type StreamState = { is: 'connecting' | 'connected' | 'elsewhere' | 'hidden' } | { is: 'lost'; why: string };
+/** Another window of this browser has the stream. `shared`: its rows come here too; `elsewhere`: it follows something else. */
+export type StreamState = { is: 'connecting' | 'connected' | 'shared' | 'elsewhere' | 'hidden' } | { is: 'lost'; why: string };
 
 /** Of the program, not of the browser: one stream at a time, so that many tabs leave connections for requests. */
 const lockName = 'posthorn-stream';
+const stateOf = { connected: 'shared', unconnected: 'connecting', other: 'elsewhere' } as const satisfies Record<Holder, StreamState['is']>;
 const firstRetryMs = 1000;
 const longestRetryMs = 15_000;
 /** After an answer that the same request will have again, unless rights or configuration change. */
 const refusedRetryMs = 60_000;
+const maxSeen = 2000;
 /** The server sends a comment every 15 seconds. */
 const silenceMs = 40_000;
 
 /**
- * Follows the live stream until `signal` aborts: one window of the browser at a time, the one that was looked at last. After a cut it goes on
- * where it was.
+ * Follows the live stream until `signal` aborts. One window of the browser at a time has it, the one that was looked at last, and the others that
+ * follow the same get their rows from it. After a cut it goes on where it was.
  */
 export async function followStream(
   organization: string,
@@ -58,35 +61,59 @@ export async function followStream(
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);
   const url = `${basePath}/api/organizations/${encodeURIComponent(organization)}/stream?${parameters}`;
-  const place: Place = { lastEventId: null };
+  const place: Place = { lastEventId: null, seen: new Set() };
+  const shared = new SharedStream(url, signal);
+  const work = (lost: AbortSignal): Promise<void> =>
+    shared.having(() => connectAgain(url, { place, handlers, shared }, AbortSignal.any([signal, lost, whenHidden(signal)])));
   while (!signal.aborted) {
     if (document.visibilityState === 'hidden') {
       handlers.onState({ is: 'hidden' });
       await happened(document, 'visibilitychange', signal);
       continue;
     }
-    const outcome = await holding((lost) => connectAgain(url, place, handlers, AbortSignal.any([signal, lost, whenHidden(signal)])));
-    if (outcome === 'stolen' && !signal.aborted) {
-      handlers.onState({ is: 'elsewhere' });
-      await happened(window, 'focus', signal);
-    }
+    if ((await taking(work)) === 'stolen' && !signal.aborted) await followOther({ place, handlers, shared }, work, signal);
+  }
+}
+
+/** Follows the window that has the stream until this one is looked at. Once that one lets go, this one has the stream, until another takes it. */
+async function followOther({ place, handlers, shared }: Following, work: (lost: AbortSignal) => Promise<void>, signal: AbortSignal) {
+  for (;;) {
+    handlers.onState({ is: 'elsewhere' });
+    const unfollow = shared.follow({
+      onEvent: (event) => hand(event, place, handlers),
+      onHolder: (holder) => handlers.onState({ is: stateOf[holder] }),
+    });
+    let hadIt = false;
+    const outcome = await locked({ signal: AbortSignal.any([signal, whenLookedAt(signal)]) }, (lost) => {
+      hadIt = true;
+      unfollow();
+      return work(lost);
+    });
+    unfollow();
+    if (!hadIt || outcome === 'done') return;
   }
 }
 
 interface Place {
   lastEventId: string | null;
+  /** Rows that were handed on: another window may have been behind, and is sent them again. */
+  seen: Set<string>;
 }
 
-/** Runs `work` while this window has the stream; `lost` aborts when another takes it. */
-async function holding(work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'stolen'> {
+/** Takes the stream from the window that has it, and runs `work` while this one has it; `lost` aborts when another takes it. */
+async function taking(work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'stolen'> {
   // Browsers offer locks to secure origins and to loopback.
   if (navigator.locks === undefined) {
     await work(new AbortController().signal);
     return 'done';
   }
+  return await locked({ steal: true }, work);
+}
+
+async function locked(options: LockOptions, work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'stolen'> {
   const lost = new AbortController();
   try {
-    await navigator.locks.request(lockName, { steal: true }, () => work(lost.signal));
+    await navigator.locks.request(lockName, options, () => work(lost.signal));
     return 'done';
   } catch (thrown) {
     lost.abort();
@@ -95,21 +122,36 @@ async function holding(work: (lost: AbortSignal) => Promise<void>): Promise<'don
   }
 }
 
-async function connectAgain(url: string, place: Place, handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
+interface Following {
+  place: Place;
+  handlers: StreamHandlers;
+  shared: SharedStream;
+}
+
+async function connectAgain(url: string, { place, handlers, shared }: Following, signal: AbortSignal): Promise<void> {
   let waitMs = firstRetryMs;
   while (!signal.aborted) {
     handlers.onState({ is: 'connecting' });
     const failure = await readStream(url, place, signal, (event) => {
       waitMs = firstRetryMs;
+      if (event.event === 'connected') shared.tellConnected(true);
+      else shared.tell(event);
       hand(event, place, handlers);
     }).catch((thrown: unknown) => thrown);
     if (signal.aborted) return;
-    if (failure !== null) handlers.onState({ is: 'lost', why: failure instanceof Error ? failure.message : String(failure) });
+    shared.tellConnected(false);
+    if (failure !== null) handlers.onState({ is: 'lost', why: reasonOf(failure) });
     // The same request would be refused again.
     const isFinal = failure instanceof ApiError && !failure.isPassing;
     await pause(isFinal ? refusedRetryMs : waitMs, signal);
     waitMs = Math.min(waitMs * 2, longestRetryMs);
   }
+}
+
+function reasonOf(failure: unknown): string {
+  // Browsers say `Failed to fetch` or the like.
+  if (failure instanceof TypeError) return 'The API does not answer.';
+  return failure instanceof Error ? failure.message : String(failure);
 }
 
 /** Resolves to null when the server ended the stream in good order. Throws ApiError when it refuses it, another Error when it is not there. */
@@ -147,7 +189,30 @@ function hand({ event, id, data }: ServerEvent, place: Place, handlers: StreamHa
   if (typeof fields !== 'object' || fields === null) return;
   if (event === 'skipped') handlers.onSkipped('count' in fields && typeof fields.count === 'number' ? fields.count : 0);
   else if (event === 'reset') handlers.onReset();
-  else if ('topic' in fields) handlers.onRow({ ...(fields as Omit<StreamRow, 'position'>), position: id ?? '' });
+  else if ('topic' in fields) {
+    const row = { ...(fields as Omit<StreamRow, 'position'>), position: id ?? '' };
+    if (isNew(row, place.seen)) handlers.onRow(row);
+  }
+}
+
+/** Notes the row. Its place is not the same in another stream. */
+function isNew({ position: _place, ...row }: StreamRow, seen: Set<string>): boolean {
+  const key = JSON.stringify(row);
+  if (seen.has(key)) return false;
+  seen.add(key);
+  // A set keeps the order in which it was filled.
+  const [oldest] = seen;
+  if (seen.size > maxSeen && oldest !== undefined) seen.delete(oldest);
+  return true;
+}
+
+function whenLookedAt(signal: AbortSignal): AbortSignal {
+  const looked = new AbortController();
+  const end = (): void => looked.abort();
+  const options = { signal: AbortSignal.any([signal, looked.signal]) };
+  addEventListener('focus', end, options);
+  document.addEventListener('visibilitychange', end, options);
+  return looked.signal;
 }
 
 function whenHidden(signal: AbortSignal): AbortSignal {

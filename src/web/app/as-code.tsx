@@ -3,15 +3,16 @@ import { type Input, type OperationName, urlOf } from '../api/client.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Command } from '../ui/notices.tsx';
+import { shellQuoted } from '../ui/shell-text.ts';
 import { useOrganization } from './use-api.ts';
 
 /** This view as the call of the API that it shows. */
 export function AsCode<Name extends OperationName>({ name, input, yaml }: { name: Name; input: Input<Name>; yaml?: string }): ReactElement {
   const organization = useOrganization();
   const [method = 'GET', template = ''] = name.split(' ');
-  const body = input.body === undefined ? '' : ` \\\n  -H 'content-type: application/json' -d ${quoted(JSON.stringify(input.body))}`;
+  const body = input.body === undefined ? '' : ` \\\n  -H 'content-type: application/json' -d ${shellQuoted(JSON.stringify(input.body))}`;
   const verb = method === 'GET' ? '' : `-X ${method} `;
-  const curl = `curl ${verb}${quoted(`${location.origin}${urlOf(template, input, organization)}`)} \\\n  -H "x-api-key: $KEY"${body}`;
+  const curl = `curl ${verb}${shellQuoted(`${location.origin}${urlOf(template, input, organization)}`)} \\\n  -H "x-api-key: $KEY"${body}`;
   return (
     <CodeDialog
       parts={
@@ -34,7 +35,7 @@ export function AsStream({ query }: { query: Record<string, string | undefined> 
       parts={[
         [
           'curl',
-          `curl -N ${quoted(`${location.origin}${urlOf('/stream', { query: query as never }, organization)}`)} \\\n  -H "x-api-key: $KEY"`,
+          `curl -N ${shellQuoted(`${location.origin}${urlOf('/stream', { query: query as never }, organization)}`)} \\\n  -H "x-api-key: $KEY"`,
         ],
       ]}
     />
@@ -59,9 +60,4 @@ function CodeDialog({ parts }: { parts: readonly (readonly [language: string, te
       </Dialog>
     </>
   );
-}
-
-/** For a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,7 @@
 import { memo, type ReactElement, use, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { Brush, type Chosen } from '../ui/brush.tsx';
-import { type Area, Bars, Legend } from '../ui/charts.tsx';
+import { type Area, Bars, Legend, type Mark } from '../ui/charts.tsx';
 import type { FilterField, FilterValues } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { minuteLabel, useNow, ZoneContext } from '../ui/time.tsx';
@@ -16,6 +16,8 @@ export interface ListHistogramProps {
   of: CountedList;
   fields: readonly FilterField[];
   filters: FilterValues;
+  /** Moments in which something opened that is open still. */
+  marks?: readonly Mark[] | undefined;
   /** Sets filters of the list. */
   onRange: (range: FilterValues) => void;
 }
@@ -30,7 +32,7 @@ const quickRanges = [
 const timeOf = ({ at }: Point): string => at;
 
 /** How many there were over the time of the filters; dragging over it chooses a time. The pages of the list do not render it again. */
-export const ListHistogram = memo(function ListHistogram({ of, fields, filters, onRange }: ListHistogramProps): ReactElement {
+export const ListHistogram = memo(function ListHistogram({ of, fields, filters, marks = [], onRange }: ListHistogramProps): ReactElement {
   const counts = countsOf[of];
   const now = useNow(everyMs);
   const [fromName, toName] = counts.times;
@@ -100,6 +102,7 @@ export const ListHistogram = memo(function ListHistogram({ of, fields, filters, 
           span={span}
           steps={steps}
           timeText={timeText}
+          marks={marks}
           draft={draft}
           onDraft={setDraft}
           onApply={apply}
@@ -156,6 +159,7 @@ interface HistogramChartProps {
   span: CountedSpan;
   steps: Steps;
   timeText: (ms: number) => string;
+  marks: readonly Mark[];
   draft: Chosen | null;
   onDraft: (draft: Chosen | null) => void;
   onApply: (chosen: Chosen) => void;
@@ -168,6 +172,7 @@ function HistogramChart({
   span,
   steps: { beginMs, stepMs },
   timeText,
+  marks,
   draft,
   onDraft,
   onApply,
@@ -185,13 +190,21 @@ function HistogramChart({
     return () => observer.disconnect();
   }, []);
   const area: Area = { width, height: 104, left: 40, right: width - 28, top: 8, bottom: 84 };
+  const shown = marks.filter(({ atMs }) => atMs >= beginMs && atMs < beginMs + points.length * stepMs);
   const sentence = `${counts.sentence(total)} from ${timeText(Date.parse(from))} to ${timeText(Date.parse(to))}.`;
   return (
     <>
       <div className="histogram-space" ref={frame}>
         {width === 0 ? null : (
           <>
-            <Bars label={sentence} points={points} timeOf={timeOf} layers={counts.layers} area={area} />
+            <Bars
+              label={[sentence, ...shown.map(({ word }) => word)].join(' ')}
+              points={points}
+              timeOf={timeOf}
+              layers={counts.layers}
+              marks={[...new Set(shown.map(({ atMs }) => (atMs - beginMs) / (points.length * stepMs)))]}
+              area={area}
+            />
             <Brush
               area={area}
               steps={points.length}
@@ -205,6 +218,12 @@ function HistogramChart({
       </div>
       <p className="small">
         {sentence} <span className="muted">{children}</span>
+        {shown.map(({ atMs, word }) => (
+          <span key={`${atMs} ${word}`} className="c-open">
+            {' '}
+            {word}
+          </span>
+        ))}
         {span.isCut ? <span className="muted"> Counts are kept for 32 days: the list may have older ones.</span> : null}
       </p>
       <details className="small">

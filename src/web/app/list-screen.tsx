@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
+import type { Mark } from '../ui/charts.tsx';
 import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
@@ -27,6 +28,8 @@ export interface ListScreenProps<Row> {
   head?: ReactNode;
   /** What the histogram above the list counts. Absent: there is none. */
   counts?: CountedList;
+  /** What the histogram marks. */
+  marks?: readonly Mark[];
   /** Absent: the list has no views. */
   views?: ListName;
   /** Shown where there is nothing at all. */
@@ -45,6 +48,7 @@ export function ListScreen<Row>({
   drawer,
   head,
   counts,
+  marks,
   views,
   empty,
 }: ListScreenProps<Row>): ReactElement {
@@ -81,10 +85,14 @@ export function ListScreen<Row>({
     <>
       <div>
         {head}
-        <FilterBar fields={fields} values={filters} onChange={setSearch}>
-          {views === undefined ? null : <ViewsMenu list={views} />}
-        </FilterBar>
-        {counts === undefined || !hasCounts ? null : <ListHistogram of={counts} fields={fields} filters={filters} onRange={setRange} />}
+        {fields.length === 0 ? null : (
+          <FilterBar fields={fields} values={filters} onChange={setSearch}>
+            {views === undefined ? null : <ViewsMenu list={views} />}
+          </FilterBar>
+        )}
+        {counts === undefined || !hasCounts ? null : (
+          <ListHistogram of={counts} fields={fields} filters={filters} marks={marks} onRange={setRange} />
+        )}
         {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
         {isLoading ? <Loading what={what} /> : null}
       </div>

@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactElement, useMemo } from 'react';
 import { shortId } from '../ui/format.ts';
+import { Clock } from '../ui/time.tsx';
 import { idPattern } from './ids.ts';
 import { useOrganization, useRead } from './use-api.ts';
 
-const anId = new RegExp(`\\b${idPattern}\\b`, 'g');
+/** An id, or a time as the API writes it. */
+const idOrTime = new RegExp(`\\b(?:${idPattern}|\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z)`, 'g');
 
 /** Names of routes, destinations and sources by their ids: of the newest hundred of each. */
 export function useNames(): ReadonlyMap<string, string> {
@@ -29,18 +31,43 @@ export function IdLink({ id }: { id: string }): ReactElement {
   );
 }
 
-/** A sentence of the API, in which ids are links. */
+/** As a filter shows an id: by the name of what has it. A slug stays as it is. */
+export function filteredName(id: string): ReactElement {
+  if (id.startsWith('app_')) return <ApplicationName id={id} />;
+  return id.startsWith('ep_') ? <EndpointAddress id={id} /> : <Name id={id} />;
+}
+
+function Name({ id }: { id: string }): ReactElement {
+  return <span title={id}>{useNames().get(id) ?? id}</span>;
+}
+
+function ApplicationName({ id }: { id: string }): ReactElement {
+  const { data } = useRead('GET /webhook-applications/{id}', { path: { id } });
+  return <span title={id}>{data?.data.name ?? id}</span>;
+}
+
+function EndpointAddress({ id }: { id: string }): ReactElement {
+  const { data } = useRead('GET /webhook-endpoints/{id}', { path: { id } });
+  return <span title={id}>{data?.data.url ?? id}</span>;
+}
+
+/** A sentence of the API, in which ids are links and times are in the zone of the reader. */
 export function WithLinks({ text }: { text: string }): ReactElement {
-  const ids = text.match(anId) ?? [];
+  const found = text.match(idOrTime) ?? [];
   return (
     <>
-      {text.split(anId).map((part, index) => (
+      {text.split(idOrTime).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a sentence keeps its order
         <span key={index}>
           {part}
-          {ids[index] === undefined ? null : <IdLink id={ids[index]} />}
+          <Found text={found[index]} />
         </span>
       ))}
     </>
   );
+}
+
+function Found({ text }: { text: string | undefined }): ReactElement | null {
+  if (text === undefined) return null;
+  return text.endsWith('Z') ? <Clock at={text} /> : <IdLink id={text} />;
 }

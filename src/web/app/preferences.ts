@@ -1,4 +1,5 @@
 import { installationTheme } from '../api/base.ts';
+import type { Density } from '../ui/rows.tsx';
 import type { Zone } from '../ui/time.tsx';
 import { kept } from './kept.ts';
 
@@ -6,15 +7,17 @@ export type Theme = 'auto' | 'light' | 'dark';
 
 export interface Preferences {
   theme: Theme;
+  density: Density;
   zone: Zone;
   /** Keys without a modifier act (WCAG 2.1.4 asks for a switch). */
   singleKeys: boolean;
 }
 
 const preferences = kept('posthorn.preferences', (stored): Preferences => {
-  const { theme, zone, singleKeys }: Record<string, unknown> = Object(stored);
+  const { theme, density, zone, singleKeys }: Record<string, unknown> = Object(stored);
   return {
     theme: isTheme(theme) ? theme : isTheme(installationTheme) ? installationTheme : 'auto',
+    density: density === 'compact' ? 'compact' : 'standard',
     zone: zone === 'local' ? 'local' : 'UTC',
     singleKeys: singleKeys !== false,
   };
@@ -25,12 +28,13 @@ export const usePreferences = preferences.use;
 
 export function setPreferences(change: Partial<Preferences>): void {
   preferences.set((now) => ({ ...now, ...change }));
-  showTheme();
+  showLook();
 }
 
-/** Puts the theme on the page. */
-export function showTheme(): void {
-  const { theme } = preferences.get();
+/** Puts the theme and the density on the page. */
+export function showLook(): void {
+  const { theme, density } = preferences.get();
+  document.documentElement.dataset['density'] = density;
   if (theme === 'auto') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = theme;
 }

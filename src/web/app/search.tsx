@@ -1,15 +1,13 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, useEffect, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { Palette, type PaletteEntry } from '../ui/palette.tsx';
 import { idsIn, maxIds } from './ids.ts';
 import { groups, type Place } from './navigation.ts';
+import { maxSearchLength, useSettled } from './settled.ts';
 import { useOrganization, useRead } from './use-api.ts';
 import { type ListedView, useViews } from './views.ts';
 
 const shown = 8;
-const searchAfterMs = 150;
-/** The API takes no longer text. */
-const maxSearchLength = 200;
 
 /** The palette over all that has a name or an id. */
 export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): ReactElement {
@@ -126,16 +124,6 @@ function useResources(isOpen: boolean, text: string): { found: Found[]; isReadin
 function rowsIn(answer: { data: Named[] } | { cronJobs: Named[] } | undefined): readonly Named[] {
   if (answer === undefined) return [];
   return 'cronJobs' in answer ? answer.cronJobs : answer.data;
-}
-
-/** The text, once it has stood for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState('');
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), text === '' ? 0 : searchAfterMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }
 
 function matches(word: string, text: string): boolean {

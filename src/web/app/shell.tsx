@@ -5,6 +5,7 @@ import { version } from '../api/base.ts';
 import { currentSession, type Session, signOut } from '../api/session.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure, Loading } from '../ui/notices.tsx';
+import { DensityContext } from '../ui/rows.tsx';
 import { ZoneContext } from '../ui/time.tsx';
 import { Toasts } from '../ui/toast.tsx';
 import { type Keys, useKeys } from './keys.ts';
@@ -18,7 +19,7 @@ const nextTheme: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'a
 
 /** The frame of every screen; without a session, the way to the login. */
 export function Shell(): ReactElement {
-  const { zone } = usePreferences();
+  const { zone, density } = usePreferences();
   const { data, error, refetch, isPending } = useQuery({
     queryKey: ['session'],
     queryFn: ({ signal }) => currentSession(signal),
@@ -34,7 +35,9 @@ export function Shell(): ReactElement {
   if (data === null) return <ToLogin />;
   return (
     <ZoneContext value={zone}>
-      <Frame session={data} />
+      <DensityContext value={density}>
+        <Frame session={data} />
+      </DensityContext>
     </ZoneContext>
   );
 }
@@ -107,7 +110,7 @@ interface TopBarProps {
 
 function TopBar({ session, isMenuOpen, onMenu, onSearch, onKeys }: TopBarProps): ReactElement {
   const org = useOrganization();
-  const { theme, zone } = usePreferences();
+  const { theme, density, zone } = usePreferences();
   return (
     <header className="topbar">
       <Link className="brand" to="/o/$org/overview" params={{ org }}>
@@ -131,6 +134,15 @@ function TopBar({ session, isMenuOpen, onMenu, onSearch, onKeys }: TopBarProps):
         onClick={() => setPreferences({ zone: zone === 'UTC' ? 'local' : 'UTC' })}
       >
         {zone === 'UTC' ? 'UTC' : 'Local time'}
+      </button>
+      <button
+        className="wide-only btn is-quiet"
+        type="button"
+        title="Rows of tables close together"
+        aria-pressed={density === 'compact'}
+        onClick={() => setPreferences({ density: density === 'compact' ? 'standard' : 'compact' })}
+      >
+        Compact
       </button>
       <button
         className="wide-only btn is-quiet is-icon"

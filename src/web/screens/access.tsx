@@ -1,9 +1,10 @@
 import { type ReactElement, useCallback } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
 import { Page } from '../app/page.tsx';
 import { AskedAct } from '../app/resource-acts.tsx';
-import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Ago } from '../ui/time.tsx';
 
@@ -23,6 +24,7 @@ export function Access(): ReactElement {
 }
 
 function ApiKeys(): ReactElement {
+  const org = useOrganization();
   const { rows, error, isLoading, hasMore, loadMore, refresh } = usePages('GET /api-keys', {}, keysOf);
   return (
     <section className="panel">
@@ -32,12 +34,12 @@ function ApiKeys(): ReactElement {
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
       {isLoading ? <Loading what="the keys" /> : null}
       {!isLoading && error === null && rows.length === 0 ? (
-        <Empty title="No API key">
+        <Empty title="No API key" command={createCommand(org, '/api-keys', '{"name": "deploy pipeline", "role": "developer"}')}>
           <p>Programs and people call the API with a key.</p>
         </Empty>
       ) : null}
       {rows.length === 0 ? null : (
-        <ScrolledTable label="API keys" titles={['Name', 'Key', 'Role', 'Scopes', 'Last use', 'Expires', 'Made by', 'Act']}>
+        <ScrolledTable label="API keys" titles={['Name', 'Key', 'Role', 'Scopes', 'Last use', 'Expires', 'Made by', '']}>
           {rows.map((key) => (
             <KeyRow key={key.id} apiKey={key} />
           ))}
@@ -65,7 +67,12 @@ function KeyRow({ apiKey }: { apiKey: Key }): ReactElement {
       <td>{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td>{madeBy(createdBy)}</td>
       <td>
-        <AskedAct word="Revoke key" question={`Revoke key ${name}?`} write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}>
+        <AskedAct
+          word="Revoke key"
+          isSmall
+          question={`Revoke key ${name}?`}
+          write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}
+        >
           <p>Whatever uses it is refused from its next call on. A revoked key does not come back.</p>
         </AskedAct>
       </td>
@@ -85,7 +92,7 @@ function Sessions(): ReactElement {
       {data === undefined && error === null ? <Loading what="the sessions" /> : null}
       {data?.data.length === 0 ? <p className="panel-body muted">Nobody is signed in to the console.</p> : null}
       {data === undefined || data.data.length === 0 ? null : (
-        <ScrolledTable label="Sessions" titles={['Who', 'Address', 'Browser', 'Since', 'Last seen', 'Ends', 'Act']}>
+        <ScrolledTable label="Sessions" titles={['Who', 'Address', 'Browser', 'Since', 'Last seen', 'Ends', '']}>
           {data.data.map((session) => (
             <SessionRow key={session.id} session={session} />
           ))}
@@ -136,7 +143,7 @@ function ScrolledTable({ label, titles, children }: { label: string; titles: rea
           <tr>
             {titles.map((title) => (
               <th key={title} scope="col">
-                {title}
+                {title === '' ? <span className="vh">Act</span> : title}
               </th>
             ))}
           </tr>

@@ -1,20 +1,23 @@
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, disabledChange, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { disabledChange, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewEndpointLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { ShortList } from '../app/short-list.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantity } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
+import { endpointState, targetWord } from './target-data.ts';
 
 type Application = RowOf<'GET /webhook-applications'>;
 
@@ -34,6 +37,7 @@ const keyOf = ({ id }: Application): string => id;
 
 /** Which customers get webhooks, and where? */
 export function Applications(): ReactElement {
+  const org = useOrganization();
   const search = useSearch({ from: '/o/$org/applications' });
   const query = { search: search.search, isDisabled: search.isDisabled === undefined ? undefined : search.isDisabled === 'true' };
   return (
@@ -56,7 +60,10 @@ export function Applications(): ReactElement {
         search={search}
         drawer={(id, close) => <ApplicationDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No application yet">
+          <Empty
+            title="No application yet"
+            command={createCommand(org, '/webhook-applications', '{"name": "Acme", "externalId": "customer-17"}')}
+          >
             <p>An application is one of your customers; its endpoints get the messages that you send.</p>
           </Empty>
         }
@@ -69,14 +76,13 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
   const input = { path: { id } };
   const { data, error, refetch } = useRead('GET /webhook-applications/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /webhook-applications/{id}');
-  const remove = useWrite('DELETE /webhook-applications/{id}');
   if (data === undefined)
     return (
       <Drawer label="Selected application" head={<span className="spacer" />} onClose={onClose}>
         {error === null ? <Loading what="the application" /> : <Failure message={error.message} retry={() => void refetch()} />}
       </Drawer>
     );
-  const { name, isDisabled, disabledReason, externalId, totalEndpoints, lastEventAt } = data.data;
+  const { name, isDisabled, disabledReason, externalId, totalEndpoints, lastEventAt, updatedAt } = data.data;
   return (
     <Drawer
       label="Selected application"
@@ -90,13 +96,9 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
       }
       foot={
         <>
-          <AskedAct
-            word="Delete application"
-            question={`Delete application ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
+          <DeleteAct family="webhook-applications" id={id} noun="application" name={name} updatedAt={updatedAt} onDeleted={onClose}>
             <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
-          </AskedAct>
+          </DeleteAct>
           <AsCode name="GET /webhook-applications/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="applications" id={id} />
@@ -143,8 +145,14 @@ function Endpoints({ applicationId }: { applicationId: string }): ReactElement {
         <NewEndpointLink applicationId={applicationId} />
       </header>
       <ShortList what="endpoints" empty="It has no endpoint, so it gets no message." list={list}>
-        {({ id, url, isDisabled, circuitState, totalMessages }) => (
-          <Endpoint key={id} id={id} url={url} state={isDisabled ? 'disabled' : circuitState} messages={totalMessages} />
+        {(endpoint) => (
+          <Endpoint
+            key={endpoint.id}
+            id={endpoint.id}
+            url={endpoint.url}
+            state={endpointState(endpoint)}
+            messages={endpoint.totalMessages}
+          />
         )}
       </ShortList>
     </section>
@@ -156,13 +164,13 @@ function Endpoint({ id, url, state, messages }: { id: string; url: string; state
   return (
     <>
       <dt>
-        <State state={state} />
+        <State state={state} word={targetWord(state)} />
       </dt>
       <dd>
         <Link to="/o/$org/targets/$id" params={{ org, id }}>
           {url}
         </Link>{' '}
-        <span className="sub">{count(messages)} messages</span>
+        <span className="sub">{quantity(messages, 'message')}</span>
       </dd>
     </>
   );

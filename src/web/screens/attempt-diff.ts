@@ -35,6 +35,8 @@ export function attemptDiff(before: Attempt, after: Attempt): DiffPart[] {
     {
       title: 'Request',
       rows: [
+        row('body', before.payloadForm, after.payloadForm),
+        row('signatures', before.signatureScheme ?? 'none', after.signatureScheme ?? 'none'),
         both('body bytes', ({ requestBytes }) => requestBytes),
         ...headerRows(before.detail?.requestHeaders ?? {}, after.detail?.requestHeaders ?? {}),
       ],

@@ -1,10 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
+import { CopyButton } from '../ui/copy.tsx';
 import { bytes, duration } from '../ui/format.ts';
 import { Preformatted } from '../ui/preformatted.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+import { attemptCurl, type SentTo } from './attempt-curl.ts';
+import { signatureWords } from './signature-facts.tsx';
 
 type OfDelivery = Answer<'GET /deliveries/{id}'>['attemptDetails'][number];
 type OfMessage = Answer<'GET /outbound-messages/{id}/attempts'>['data'][number];
@@ -19,6 +22,8 @@ export interface Attempt {
   responseBody: string | null;
   errorType: string | null;
   errorMessage: string | null;
+  payloadForm: OfDelivery['payloadForm'];
+  signatureScheme: OfDelivery['signatureScheme'];
   detail: OfDelivery['detail'];
 }
 
@@ -94,15 +99,18 @@ const phases = [
   ['tlsMs', 'TLS', 'f-s3'],
   ['firstByteMs', 'First byte', 'f-ok'],
 ] as const;
+/** The wait for a connection, and the body of the answer. */
+const rest = ['rest', 'Rest', 'f-line'] as const;
 const barWidth = 690;
-const labelWidth = 80;
+const labelWidth = 100;
 
 /** How long each part of the attempts took, on one scale. */
 export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): ReactElement | null {
   const timed = attempts.filter(({ detail }) => detail !== undefined);
   if (timed.length === 0) return null;
+  const hasRest = timed.some(({ detail }) => detail !== undefined && restMs(detail) > 0);
   const longest = Math.max(1, ...timed.map(({ detail }) => detail?.phases.totalMs ?? 0));
-  const scale = (barWidth - labelWidth - 70) / longest;
+  const scale = (barWidth - labelWidth - 90) / longest;
   return (
     <div className="stack">
       <div className="waterfall">
@@ -113,7 +121,7 @@ export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): React
         </svg>
       </div>
       <p className="legend small">
-        {phases.map(([key, word, fill]) => (
+        {[...phases, ...(hasRest ? [rest] : [])].map(([key, word, fill]) => (
           <span key={key}>
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" className={fill} />
@@ -141,11 +149,16 @@ function Bar({ attempt: { number, detail }, y, scale }: { attempt: Attempt; y: n
         Attempt {number}
       </text>
       {bars}
+      <rect className="f-line" x={x} y={y + 4} width={restMs(detail) * scale} height="14" />
       <text x={Math.max(x, labelWidth + detail.phases.totalMs * scale) + 6} y={y + 15}>
         {duration(detail.phases.totalMs)}
       </text>
     </g>
   );
+}
+
+function restMs({ phases: { totalMs, ...parts } }: NonNullable<Attempt['detail']>): number {
+  return Math.max(0, totalMs - phases.reduce((sum, [key]) => sum + (parts[key] ?? 0), 0));
 }
 
 function inWords({ number, detail }: Attempt): string {
@@ -154,9 +167,9 @@ function inWords({ number, detail }: Attempt): string {
   return `Attempt ${number}: ${parts.join(', ')}, in all ${detail.phases.totalMs} ms.`;
 }
 
-/** What was sent and what came back. */
-export function AttemptDetail({ attempt }: { attempt: Attempt }): ReactElement {
-  const { detail, responseBody, errorType, errorMessage, responseStatus, durationMs } = attempt;
+/** What was sent and what came back. `sentTo` null: where it would be sent again is not known. */
+export function AttemptDetail({ attempt, sentTo }: { attempt: Attempt; sentTo: SentTo | null }): ReactElement {
+  const { detail, responseBody, errorType, errorMessage, responseStatus, durationMs, payloadForm, signatureScheme } = attempt;
   return (
     <div className="cols-2">
       <section className="panel">
@@ -198,8 +211,18 @@ export function AttemptDetail({ attempt }: { attempt: Attempt }): ReactElement {
         <header className="panel-head">
           <h2>Request</h2>
           {detail === undefined ? null : <span className="hint">{bytes(detail.requestBytes)}</span>}
+          <span className="spacer" />
+          {detail?.requestHeaders == null || sentTo === null ? null : (
+            <CopyButton text={attemptCurl(detail.requestHeaders, sentTo)} label="Copy as curl" isQuiet />
+          )}
         </header>
         <div className="panel-body stack">
+          <dl className="kv is-tight">
+            <dt>Body</dt>
+            <dd>{payloadForm === 'thin' ? 'a link to the payload' : 'the payload'}</dd>
+            <dt>Signatures</dt>
+            <dd>{signatureScheme === null ? 'none' : signatureWords[signatureScheme]}</dd>
+          </dl>
           {detail === undefined ? (
             <p className="muted">
               What was sent is kept for the first and the last two failed attempts, and for a success after a failure.{' '}

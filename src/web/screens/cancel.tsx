@@ -3,7 +3,7 @@ import type { Input } from '../api/client.ts';
 import { useWrite } from '../app/use-api.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantity, sentQuantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Clock } from '../ui/time.tsx';
 
@@ -92,6 +92,18 @@ interface Step {
 interface StepInput {
   dryRun: boolean;
   cursor: string | undefined;
+}
+
+/** The filter of a list as a body has it: the address separates several values of these names by commas. */
+export function severalOf<Filter extends object, Name extends keyof Filter>(
+  filter: Filter,
+  ...names: readonly Name[]
+): Omit<Filter, Name> & { [Each in Name]?: string[] } {
+  const several = names.flatMap((name) => {
+    const value = filter[name];
+    return typeof value === 'string' ? [[name, value.split(',')] as const] : [];
+  });
+  return { ...filter, ...(Object.fromEntries(several) as { [Each in Name]?: string[] }) };
 }
 
 /** Cancels the deliveries of a list that have not ended. `status`: those that the list is narrowed to. */
@@ -204,9 +216,9 @@ function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { cl
     counted:
       sum.matched === 0
         ? 'Nothing that waits matches the filters of the list.'
-        : `${count(sum.matched)} ${what} match the filters of the list.`,
-    cancelling: `${count(sum.cancelled)} are cancelled so far.`,
-    done: `${count(sum.cancelled)} are cancelled. ${count(sum.cancelling)} end with the attempt that is under way, ${count(sum.skipped)} are left alone: they had ended, are gone, or are on their way to another shard.`,
+        : `${sentQuantity(sum.matched, what)} ${sum.matched === 1 ? 'matches' : 'match'} the filters of the list.`,
+    cancelling: `${quantity(sum.cancelled, 'is', 'are')} cancelled so far.`,
+    done: `${quantity(sum.cancelled, 'is', 'are')} cancelled. ${quantity(sum.cancelling, 'ends', 'end')} with the attempt that is under way, ${quantity(sum.skipped, 'is', 'are')} left alone: ended before, gone, or on the way to another shard.`,
   };
   return (
     <>
@@ -227,7 +239,7 @@ function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { cl
         </button>
         {at === 'counted' && sum.matched > 0 ? (
           <button type="button" className="btn is-danger" onClick={cancel}>
-            Cancel {count(sum.matched)} {what}
+            Cancel {sentQuantity(sum.matched, what)}
           </button>
         ) : null}
         {at === 'cancelling' && failure !== null ? (

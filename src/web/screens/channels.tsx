@@ -2,12 +2,15 @@ import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { labelOf } from '../app/resource-form/body.ts';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
-import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count, duration } from '../ui/format.ts';
@@ -18,15 +21,23 @@ import { Ago } from '../ui/time.tsx';
 
 type Channel = Answer<'GET /notification-channels'>['data'][number];
 
-const types: Channel['type'][] = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'];
+const typeWords: Record<Channel['type'], string> = {
+  slack: 'Slack',
+  teams: 'Teams',
+  discord: 'Discord',
+  pagerduty: 'PagerDuty',
+  email: 'E-mail',
+  webhook: 'Webhook',
+};
+const types = Object.keys(typeWords) as Channel['type'][];
 const fields: readonly FilterField[] = [
-  { name: 'type', word: 'type', choices: types.map((value) => ({ value, word: value })) },
+  { name: 'type', word: 'type', choices: types.map((value) => ({ value, word: typeWords[value] })) },
   { name: 'enabled', word: 'enabled', choices: yesOrNo },
 ];
 const columns: readonly Column<Channel>[] = [
   { title: 'Channel', className: 'grow', cell: ({ name }) => name },
   { title: 'State', cell: ({ enabled }) => <State state={enabled ? 'ready' : 'disabled'} /> },
-  { title: 'Type', cell: ({ type }) => type },
+  { title: 'Type', cell: ({ type }) => typeWords[type] },
   {
     title: 'Last notice',
     className: 'p2',
@@ -38,6 +49,7 @@ const rowsOf = ({ data }: Answer<'GET /notification-channels'>): Channel[] => da
 
 /** Who is told when something fails, and does it arrive? */
 export function Channels(): ReactElement {
+  const org = useOrganization();
   const search = useSearch({ from: '/o/$org/channels' });
   const query = {
     type: types.find((each) => each === search.type),
@@ -63,7 +75,14 @@ export function Channels(): ReactElement {
         search={search}
         drawer={(id, close) => <ChannelDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No channel yet">
+          <Empty
+            title="No channel yet"
+            command={createCommand(
+              org,
+              '/notification-channels',
+              '{"name": "on call", "type": "email", "config": {"addresses": ["you@example.com"]}}',
+            )}
+          >
             <p>A channel tells people of failures and recoveries: Slack, Teams, Discord, PagerDuty, e-mail or a webhook.</p>
           </Empty>
         }
@@ -76,7 +95,6 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
   const input = { path: { id } };
   const { data: channel, error, refetch } = useRead('GET /notification-channels/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /notification-channels/{id}');
-  const remove = useWrite('DELETE /notification-channels/{id}');
   const test = useWrite('POST /notification-channels/{id}/test');
   if (channel === undefined)
     return (
@@ -98,13 +116,9 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
       }
       foot={
         <>
-          <AskedAct
-            word="Delete channel"
-            question={`Delete channel ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
+          <DeleteAct family="notification-channels" id={id} noun="channel" name={name} updatedAt={channel.updatedAt} onDeleted={onClose}>
             <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
-          </AskedAct>
+          </DeleteAct>
           <AsCode name="GET /notification-channels/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="channels" id={id} />
@@ -134,7 +148,7 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
       <section>
         <dl className="kv is-tight">
           <dt>Type</dt>
-          <dd>{type}</dd>
+          <dd>{typeWords[type]}</dd>
           {Object.entries(config).map(([key, value]) => (
             <Setting key={key} name={key} value={value} />
           ))}
@@ -195,9 +209,7 @@ function Setting({ name, value }: { name: string; value: unknown }): ReactElemen
   if (value === null || text === '{}') return null;
   return (
     <>
-      <dt>
-        <code>{name}</code>
-      </dt>
+      <dt>{labelOf(name)}</dt>
       <dd>{text}</dd>
     </>
   );

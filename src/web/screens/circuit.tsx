@@ -3,7 +3,7 @@ import type { Answer } from '../api/client.ts';
 import { useWrite } from '../app/use-api.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Dial } from '../ui/dial.tsx';
-import { count, countdown, duration } from '../ui/format.ts';
+import { countdown, duration, quantity } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Clock, useNow } from '../ui/time.tsx';
 import type { Circuit } from './target-data.ts';
@@ -23,8 +23,9 @@ export function CircuitFacts({ circuit, target }: { circuit: Circuit; target: st
           <p className="muted small">
             The circuit from the route {routeName} opened
             {circuit.openedAt === null ? '' : ' at '}
-            {circuit.openedAt === null ? null : <Clock at={circuit.openedAt} />} after {count(failureCount)} failed attempts in a row. After{' '}
-            {duration(cooldownSeconds * 1000)} waiting messages are the probes; {circuit.probeSuccessThreshold} successes close the circuit.
+            {circuit.openedAt === null ? null : <Clock at={circuit.openedAt} />} after {quantity(failureCount, 'failed attempt')} in a row.
+            After {duration(cooldownSeconds * 1000)} waiting messages are the probes;{' '}
+            {quantity(circuit.probeSuccessThreshold, 'success closes', 'successes close')} the circuit.
           </p>
           <div className="btn-row">
             <button type="button" className="btn is-sm" onClick={() => setAsks(true)}>
@@ -33,7 +34,7 @@ export function CircuitFacts({ circuit, target }: { circuit: Circuit; target: st
           </div>
         </div>
       </div>
-      <Steps state={circuit.state} probes={`${circuit.probeSuccessCount} of ${circuit.probeSuccessThreshold} probes`} />
+      <Steps state={circuit.state} probes={`${circuit.probeSuccessCount} of ${quantity(circuit.probeSuccessThreshold, 'probe')}`} />
       <ResetQuestion
         what={`the circuits from ${routeName} to ${target} and to all other destinations of that route`}
         isOpen={asks}
@@ -55,12 +56,12 @@ export function EndpointCircuit({ endpoint }: { endpoint: Answer<'GET /webhook-e
     <section aria-label="Circuit">
       <header>
         <h3>Circuit</h3>
-        <span className="hint">{count(circuitFailureCount)} failed attempts in a row</span>
+        <span className="hint">{quantity(circuitFailureCount, 'failed attempt')} in a row</span>
       </header>
-      <Steps state={circuitState} probes={`${circuitSuccessThreshold} probes close it`} />
+      <Steps state={circuitState} probes={`${quantity(circuitSuccessThreshold, 'probe closes', 'probes close')} it`} />
       <p className="muted small">
-        It opens after {count(circuitFailureThreshold)} failed attempts in a row. A probe is sent {duration(circuitCooldownSeconds * 1000)}{' '}
-        after that.
+        It opens after {quantity(circuitFailureThreshold, 'failed attempt')} in a row. A probe is sent{' '}
+        {duration(circuitCooldownSeconds * 1000)} after that.
       </p>
       {circuitState === 'closed' ? null : (
         <div className="btn-row">

@@ -2,12 +2,14 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer, Input } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
-import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import type { FilterField, FilterValues } from '../ui/filters.tsx';
 import { duration } from '../ui/format.ts';
@@ -40,7 +42,14 @@ const columns: readonly Column<Job>[] = [
   {
     title: 'Last run',
     className: 'p2',
-    cell: ({ lastRunAt }) => (lastRunAt === null ? <span className="dim">never</span> : <Ago at={utc(lastRunAt)} />),
+    cell: ({ lastRunAt, lastRunStatus }) =>
+      lastRunAt === null ? (
+        <span className="dim">never</span>
+      ) : (
+        <>
+          <Ago at={utc(lastRunAt)} /> {lastRunStatus === 'failed' ? <State state="failed" word="Failed" /> : null}
+        </>
+      ),
   },
   {
     title: 'Next run in',
@@ -99,6 +108,7 @@ function listQuery({ search, isActive }: FilterValues): Input<'GET /cron'>['quer
 }
 
 function JobList(): ReactElement {
+  const org = useOrganization();
   const { view: _, from: __, ...search } = useSearch({ from: '/o/$org/cron' });
   const query = listQuery(search);
   return (
@@ -111,7 +121,14 @@ function JobList(): ReactElement {
       search={search}
       drawer={(id, close) => <JobDrawer key={id} id={id} onClose={close} />}
       empty={
-        <Empty title="No cron job yet">
+        <Empty
+          title="No cron job yet"
+          command={createCommand(
+            org,
+            '/cron',
+            '{"name": "nightly report", "cronExpression": "30 2 * * *", "url": "https://reports.example/run"}',
+          )}
+        >
           <p>A cron job calls an address by a schedule.</p>
         </Empty>
       }
@@ -140,7 +157,6 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
   const input = { path: { id } };
   const { data, error, refetch } = useRead('GET /cron/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /cron/{id}');
-  const remove = useWrite('DELETE /cron/{id}');
   const run = useWrite('POST /cron/{id}/trigger');
   if (data === undefined)
     return (
@@ -148,7 +164,7 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
         {error === null ? <Loading what="the cron job" /> : <Failure message={error.message} retry={() => void refetch()} />}
       </Drawer>
     );
-  const { name, isActive, cronExpression, timezone, method, url, nextRunAt } = data.cronJob;
+  const { name, isActive, cronExpression, timezone, method, url, nextRunAt, updatedAt } = data.cronJob;
   const answer = run.data?.execution;
   return (
     <Drawer
@@ -163,15 +179,11 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
       }
       foot={
         <>
-          <AskedAct
-            word="Delete cron job"
-            question={`Delete cron job ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
+          <DeleteAct family="cron" id={id} noun="cron job" name={name} updatedAt={updatedAt} onDeleted={onClose}>
             <p>
               {url} is no longer called at {cronExpression}. The history of its runs goes, too.
             </p>
-          </AskedAct>
+          </DeleteAct>
           <AsCode name="GET /cron/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="cron" id={id} />

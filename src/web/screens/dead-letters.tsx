@@ -17,6 +17,18 @@ import { PlanReplay } from './plan-replay.tsx';
 const fieldsOfDeliveries = deliveryFields.filter(({ name }) => name !== 'status');
 const fieldsOfMessages = messageFields.filter(({ name }) => name !== 'status');
 const keyOf = ({ id }: { id: string }): string => id;
+const reasonWords: Record<string, string> = {
+  max_retries_exceeded: 'their attempts failed',
+  circuit_breaker_exhausted: 'their circuit stayed open for too long',
+  queue_limit_exceeded: 'the queue of their destination was full',
+  route_deleted: 'their route was deleted',
+  destination_not_found: 'their destination no longer exists',
+  endpoint_not_found: 'their endpoint no longer exists',
+  expired: 'they expired',
+  payload_not_found: 'their payload was no longer stored',
+  secret_decryption_failed: 'a secret that they need could not be decrypted',
+  cancelled: 'they were cancelled',
+};
 
 /** What do I have to recover? */
 export function DeadLetters(): ReactElement {
@@ -180,11 +192,10 @@ function Answer({ total, byReason, targets }: AnswerProps): ReactElement {
           .
         </p>
         <p>
-          {Object.entries(byReason).map(([reason, each]) => (
-            <span key={reason}>
-              <code>{reason}</code> {count(each)}{' '}
-            </span>
-          ))}
+          {Object.entries(byReason)
+            .map(([reason, each]) => `${count(each)} because ${reasonWords[reason] ?? reason}`)
+            .join('; ')}
+          .
         </p>
       </div>
     </section>

@@ -1,18 +1,20 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useCallback, useMemo } from 'react';
+import { type ReactElement, use, useCallback, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
-import { useNames } from '../app/names.tsx';
+import { filteredName, useNames } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
-import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
+import { type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import type { Mark } from '../ui/charts.tsx';
 import type { FilterField } from '../ui/filters.tsx';
 import { shortId } from '../ui/format.ts';
 import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
-import { Clock, Countdown } from '../ui/time.tsx';
-import { CancelDeliveries } from './cancel.tsx';
+import { Clock, Countdown, minuteLabel, ZoneContext } from '../ui/time.tsx';
+import { CancelDeliveries, severalOf } from './cancel.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
+import { useCircuitsOf } from './target-data.ts';
 
 type Delivery = RowOf<'GET /deliveries'>;
 
@@ -30,8 +32,8 @@ const statuses = [
 ];
 export const deliveryFields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'routeId', word: 'route', hint: 'Its id or slug.' },
-  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.' },
+  { name: 'routeId', word: 'route', hint: 'Its id or slug.', show: filteredName },
+  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.', show: filteredName },
   { name: 'errorType', word: 'error', hint: 'Such as http_error, timeout, dns, tls or network.' },
   { name: 'responseStatus', word: 'code', hint: 'Such as 503, or a class such as 5xx.' },
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
@@ -82,13 +84,16 @@ export function Deliveries(): ReactElement {
   const query = { ...filter, status: status?.split(',') as Delivery['status'][] | undefined };
   const list = useCursorList('GET /deliveries', query);
   const columns = useDeliveryColumns();
+  const marks = useOpenings(others);
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/deliveries/$id', params: { org, id } }), [navigate, org]);
   return (
     <Page
       title="Deliveries"
       actions={
         <>
-          {list.rows.length === 0 ? null : <CancelDeliveries filter={filter} status={status?.split(',')} />}
+          {list.rows.length === 0 ? null : (
+            <CancelDeliveries filter={severalOf(filter, 'routeId', 'destinationId')} status={status?.split(',')} />
+          )}
           <AsCode name="GET /deliveries" input={{ query }} />
         </>
       }
@@ -103,6 +108,7 @@ export function Deliveries(): ReactElement {
         search={search}
         open={open}
         counts="deliveries"
+        marks={marks}
         views="deliveries"
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         empty={
@@ -113,6 +119,35 @@ export function Deliveries(): ReactElement {
       />
     </Page>
   );
+}
+
+const noMarks: readonly Mark[] = [];
+
+/** When the circuits opened that are open now, of the one destination or of the routes of the filter. Of past ones the series has the steps alone. */
+function useOpenings({ destinationId, routeId }: { destinationId?: string | undefined; routeId?: string | undefined }): readonly Mark[] {
+  const zone = use(ZoneContext);
+  const names = useNames();
+  const destinations = destinationId?.split(',');
+  const isOfDestination = destinations?.length === 1 && routeId === undefined;
+  const routes = useRead('GET /routes', { query: { destinationId, pageSize: 100 } }, { isEnabled: isOfDestination });
+  const ofRoutes = routeId?.split(',').map((id) => ({ id, name: '' })) ?? [];
+  const { circuits } = useCircuitsOf(isOfDestination ? (routes.data?.data ?? []) : ofRoutes);
+  const open = circuits.filter(
+    ({ state, destinationId: id }) => state !== 'closed' && (destinations === undefined || destinations.includes(id)),
+  );
+  const marks = open.flatMap(({ routeId: route, destinationId: id, openedAt }): Mark[] => {
+    if (openedAt === null) return [];
+    const [from, to] = [names.get(route) ?? shortId(route), names.get(id) ?? shortId(id)];
+    return [
+      {
+        atMs: Date.parse(openedAt),
+        word: `The circuit from ${from} to ${to} opened at ${minuteLabel(openedAt, zone)}, and is not closed yet.`,
+      },
+    ];
+  });
+  const key = JSON.stringify(marks);
+  // The histogram is rendered again for other marks alone.
+  return useMemo((): readonly Mark[] => (key === '[]' ? noMarks : JSON.parse(key)), [key]);
 }
 
 function DeliveryLink({ id }: { id: string }): ReactElement {

@@ -1,8 +1,10 @@
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
+import { shellQuoted } from '../ui/shell-text.ts';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { ofDelivery } from './attempts.tsx';
@@ -15,6 +17,10 @@ export function DeliveryStory(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/deliveries/$id' });
   const { data: delivery, error } = useRead('GET /deliveries/{id}', { path: { id } }, { everyMs: 2000 });
+  const destinationId = delivery?.destinationId ?? null;
+  const target = useRead('GET /destinations/{id}', { path: { id: destinationId ?? '' } }, { isEnabled: destinationId !== null }).data;
+  const payload = `${location.origin}${urlOf('/events/{id}/payload', { path: { id: delivery?.eventId ?? '' } }, org)}`;
+  const payloadCommand = `curl ${shellQuoted(payload)} -H "x-api-key: $KEY" -o payload`;
   return (
     <StoryPage
       id={id}
@@ -25,6 +31,7 @@ export function DeliveryStory(): ReactElement {
         </Link>
       }
       attempts={delivery?.attemptDetails.map(ofDelivery)}
+      sentTo={target?.type === 'http' && target.method !== undefined ? { method: target.method, url: target.url, payloadCommand } : null}
       error={error}
       actions={
         <>

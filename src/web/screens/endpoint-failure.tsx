@@ -11,21 +11,25 @@ const briefMs = 2000;
 /** Why the last attempt to an endpoint failed, by its messages; nothing once they are gone. `at`: when it failed. */
 export function EndpointFailure({ id, at }: { id: string; at: string }): ReactElement | null {
   const since = (ms: number) => ({
-    query: { endpointId: id, failedFrom: new Date(Date.parse(at) - ms).toISOString(), failedTo: at, limit: 10 },
+    query: { endpointId: [id], failedFrom: new Date(Date.parse(at) - ms).toISOString(), failedTo: at, limit: 10 },
   });
   const brief = useRead('GET /outbound-messages', since(briefMs));
   const last = failedIn(brief.data);
   const long = useRead('GET /outbound-messages', since(maxAttemptMs), { isEnabled: brief.data !== undefined && last === undefined });
   const failed = last ?? failedIn(long.data);
   if (failed === undefined) return null;
-  return (
+  return <FailureWords status={failed.lastResponseStatus} message={failed.lastErrorMessage} />;
+}
+
+/** A failure, with the code of its answer once. */
+export function FailureWords({ status, message }: { status: number | null; message: string | null }): ReactElement {
+  if (status === null) return <>{message}</>;
+  const code = <Code status={status} />;
+  return message === `the receiver answered ${status}` ? (
+    <>answered {code}</>
+  ) : (
     <>
-      {failed.lastResponseStatus === null ? null : (
-        <>
-          <Code status={failed.lastResponseStatus} />{' '}
-        </>
-      )}
-      {failed.lastErrorMessage}
+      {code} {message}
     </>
   );
 }

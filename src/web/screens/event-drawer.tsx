@@ -37,7 +37,7 @@ export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }
           <section>
             <dl className="kv is-tight">
               <dt>Source</dt>
-              <dd>{event.sourceSlug}</dd>
+              <dd>{event.sourceName}</dd>
               <dt>Received</dt>
               <dd>
                 <Clock at={event.receivedAt} />

@@ -1,12 +1,14 @@
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
-import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
+import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count, expiryWords } from '../ui/format.ts';
@@ -14,6 +16,7 @@ import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Payload } from '../ui/payload.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
+import { EventTypeEffect } from './delete-effects.tsx';
 
 type EventType = RowOf<'GET /event-types'>;
 
@@ -33,6 +36,7 @@ const keyOf = ({ id }: EventType): string => id;
 
 /** What can customers subscribe to, and what do they get? */
 export function EventTypes(): ReactElement {
+  const org = useOrganization();
   const search = useSearch({ from: '/o/$org/event-types' });
   const { at: _at, isEnabled, ...rest } = search;
   const query = { ...rest, isEnabled: isEnabled === undefined ? undefined : isEnabled === 'true' };
@@ -56,7 +60,7 @@ export function EventTypes(): ReactElement {
         search={search}
         drawer={(id, close) => <TypeDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No event type yet">
+          <Empty title="No event type yet" command={createCommand(org, '/event-types', '{"name": "order.paid"}')}>
             <p>An event type names what you send, such as order.paid. Endpoints subscribe to it.</p>
           </Empty>
         }
@@ -74,7 +78,6 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
   const input = { path: { id } };
   const { data, error, refetch } = useRead('GET /event-types/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /event-types/{id}');
-  const remove = useWrite('DELETE /event-types/{id}');
   if (data === undefined)
     return (
       <Drawer label="Selected event type" head={<span className="spacer" />} onClose={onClose}>
@@ -82,7 +85,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
       </Drawer>
     );
   const { name, isEnabled, description, category, schema, schemaVersion, examplePayload, subscriptionCount, deprecatedMessage } = data.data;
-  const { expiresAfterSeconds } = data.data;
+  const { expiresAfterSeconds, updatedAt } = data.data;
   return (
     <Drawer
       label="Selected event type"
@@ -96,13 +99,9 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
       }
       foot={
         <>
-          <AskedAct
-            word="Delete event type"
-            question={`Delete event type ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
-            <p>{count(subscriptionCount)} subscriptions name it. Nobody can subscribe to it any more.</p>
-          </AskedAct>
+          <DeleteAct family="event-types" id={id} noun="event type" name={name} updatedAt={updatedAt} onDeleted={onClose}>
+            <EventTypeEffect subscriptionCount={subscriptionCount} />
+          </DeleteAct>
           <AsCode name="GET /event-types/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="event-types" id={id} />

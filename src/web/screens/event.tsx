@@ -6,7 +6,7 @@ import { EventPayload } from '../app/event-payload.tsx';
 import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
-import { bytes, count, shortId } from '../ui/format.ts';
+import { bytes, count, quantity, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
@@ -197,7 +197,7 @@ function Facts({ event }: { event: Event }): ReactElement {
           )}
         </dl>
         <details>
-          <summary>{count(Object.keys(event.headers).length)} headers</summary>
+          <summary>{quantity(Object.keys(event.headers).length, 'header')}</summary>
           <dl className="kv is-tight mono">
             {Object.entries(event.headers).map(([name, value]) => (
               <div key={name}>

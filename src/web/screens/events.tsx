@@ -3,6 +3,7 @@ import { type ReactElement, useCallback } from 'react';
 import { basePath } from '../api/base.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
 import type { FilterField } from '../ui/filters.tsx';
@@ -18,7 +19,7 @@ type Event = RowOf<'GET /events'>;
 const statuses = ['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes'];
 const fields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'sourceId', word: 'source', hint: 'Its id or slug.' },
+  { name: 'sourceId', word: 'source', hint: 'Its id or slug.', show: filteredName },
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },
@@ -26,9 +27,9 @@ const fields: readonly FilterField[] = [
 const columns: readonly Column<Event>[] = [
   { title: 'Received', className: 'mono', cell: ({ receivedAt }) => <Clock at={receivedAt} /> },
   { title: 'State', cell: ({ status }) => <State state={status} /> },
-  { title: 'Source', className: 'grow', cell: ({ sourceSlug }) => sourceSlug },
+  { title: 'Source', className: 'grow', cell: ({ sourceName }) => sourceName },
   { title: 'Event', className: 'mono', cell: ({ id }) => <EventLink id={id} /> },
-  { title: 'Type', className: 'p3 muted', cell: ({ contentType }) => contentType },
+  { title: 'Content type', className: 'p3 muted', cell: ({ contentType }) => contentType },
   { title: 'Size', className: 'num p2 muted', cell: ({ size }) => bytes(size) },
   { title: 'Deliveries', className: 'num p2', cell: ({ deliveryCount }) => count(deliveryCount) },
 ];

@@ -19,7 +19,7 @@ export function ExplanationLine({
   explanation: Explanation;
   question: string;
 }): ReactElement {
-  const second = waitsFor?.text ?? next?.text;
+  const second = furtherText(summary, waitsFor ?? next);
   const countdown = next === null || next.at === null ? undefined : <UntilNext at={next.at} what={next.what} />;
   return (
     <AnswerLine tone={toneOfState(state.toLowerCase())} question={question} act={countdown}>
@@ -33,6 +33,11 @@ export function ExplanationLine({
       )}
     </AnswerLine>
   );
+}
+
+/** What the summary has not said already. */
+function furtherText(summary: string, further: { text: string } | null): string | undefined {
+  return further === null || summary.includes(further.text) ? undefined : further.text;
 }
 
 function UntilNext({ at, what }: { at: string; what: string }): ReactElement {
@@ -106,13 +111,17 @@ export function ExplanationText({ id }: { id: string }): ReactElement | null {
   const { data, error } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 5000 });
   if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
   if (data === undefined) return null;
-  const second = data.waitsFor?.text ?? data.next?.text;
+  const second = furtherText(data.summary, data.waitsFor ?? data.next);
   return (
     <>
       <p>
         <WithLinks text={data.summary} />
       </p>
-      {second === undefined ? null : <p className="muted">{second}</p>}
+      {second === undefined ? null : (
+        <p className="muted">
+          <WithLinks text={second} />
+        </p>
+      )}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useEffect, useState } from 'react';
-import { basePath } from '../api/base.ts';
 import type { Answer } from '../api/client.ts';
+import { createCommand } from '../app/create-command.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { countdown } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -37,9 +37,7 @@ export function FirstRun({ sources }: { sources: Answer<'GET /sources'>['data'] 
           </p>
         </div>
         {open === undefined ? (
-          <Command
-            text={`curl ${location.origin}${basePath}/api/organizations/${org}/sources \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"name": "shop"}'`}
-          />
+          <Command text={createCommand(org, '/sources', '{"name": "shop"}')} />
         ) : (
           <Command text={`curl ${open.ingestUrl} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(sample)}'`} />
         )}

@@ -1,14 +1,14 @@
 import { laidOut, memberTexts } from '../ui/json-text.ts';
-import { type Manifest, objectNameOf } from './lab-yaml.ts';
+import type { Manifest } from './lab-yaml.ts';
 
-export const labKinds = ['filter', 'transform', 'schema'] as const;
+export const labKinds = ['filter', 'expression', 'transform', 'schema', 'event-type'] as const;
 export type LabKind = (typeof labKinds)[number];
 
 export const transformTypes = ['jsonata', 'javascript', 'liquid'] as const;
 export type TransformType = (typeof transformTypes)[number];
 
 /** A field and its JSON text. */
-type Field = [field: string, json: string];
+export type Field = [field: string, json: string];
 
 /** What is being edited. */
 export interface Draft {
@@ -23,18 +23,37 @@ export interface Stored {
   name: string;
   slug: string;
   draft: Draft;
+  /** Routes that refer to it. */
+  routeCount: number;
   /** The object of another organization that stands for this one; null: it has its own content. */
   sharedFrom: { organization: string; name: string } | null;
   /** Fields that a manifest has besides, as JSON texts. */
   others: Field[];
+  /** When it was changed last. */
+  updatedAt: string;
+  /** Of a subscription and of an event type: the name of the type whose events it judges; null: of any. */
+  eventType: string | null;
+  /** Of a subscription; null: of anything else. */
+  subscription: StoredSubscription | null;
+}
+
+export interface StoredSubscription {
+  endpointId: string;
+  transformId: string | null;
+  /** Filters by labels, which decide before the expression, as the API takes them. */
+  labels: Field[];
 }
 
 export interface KindOfLab {
   word: string;
-  list: 'GET /filters' | 'GET /transforms' | 'GET /schemas';
-  read: 'GET /filters/{id}' | 'GET /transforms/{id}' | 'GET /schemas/{id}';
-  create: 'POST /filters' | 'POST /transforms' | 'POST /schemas';
-  update: 'PATCH /filters/{id}' | 'PATCH /transforms/{id}' | 'PATCH /schemas/{id}';
+  /** Word in the choice of kinds. Default: `word`. */
+  choice?: string;
+  family: 'filters' | 'webhook-subscriptions' | 'transforms' | 'schemas' | 'event-types';
+  read: `GET /${KindOfLab['family']}/{id}`;
+  create: `POST /${KindOfLab['family']}`;
+  update: `PATCH /${KindOfLab['family']}/{id}`;
+  /** Whether it judges events that were sent to webhook endpoints, in place of events of sources. */
+  isOfWebhooks: boolean;
   resource: Manifest['kind'];
   label: string;
   hint: string;
@@ -47,7 +66,8 @@ export interface KindOfLab {
 export const kinds: Record<LabKind, KindOfLab> = {
   filter: {
     word: 'Filter',
-    list: 'GET /filters',
+    isOfWebhooks: false,
+    family: 'filters',
     read: 'GET /filters/{id}',
     create: 'POST /filters',
     update: 'PATCH /filters/{id}',
@@ -61,9 +81,25 @@ export const kinds: Record<LabKind, KindOfLab> = {
     passes: 'Passes',
     fails: 'Held back',
   },
+  expression: {
+    word: 'Subscription',
+    choice: 'Expression',
+    isOfWebhooks: true,
+    family: 'webhook-subscriptions',
+    read: 'GET /webhook-subscriptions/{id}',
+    create: 'POST /webhook-subscriptions',
+    update: 'PATCH /webhook-subscriptions/{id}',
+    resource: 'WebhookSubscription',
+    label: 'Filter expression, in CEL',
+    hint: 'The expression sees event.type, event.data, labels and metadata. Numbers of the payload are doubles: write 100.0, not 100, in calculations.',
+    start: { text: 'event.data.total > 100.0', type: 'jsonata' },
+    passes: 'Sent',
+    fails: 'Held back',
+  },
   transform: {
     word: 'Transform',
-    list: 'GET /transforms',
+    isOfWebhooks: false,
+    family: 'transforms',
     read: 'GET /transforms/{id}',
     create: 'POST /transforms',
     update: 'PATCH /transforms/{id}',
@@ -76,58 +112,163 @@ export const kinds: Record<LabKind, KindOfLab> = {
   },
   schema: {
     word: 'Schema',
-    list: 'GET /schemas',
+    isOfWebhooks: false,
+    family: 'schemas',
     read: 'GET /schemas/{id}',
     create: 'POST /schemas',
     update: 'PATCH /schemas/{id}',
     resource: 'PayloadSchema',
     label: 'JSON Schema',
-    hint: 'The API checks payloads against a schema that is saved: save it before you run it, as a new one if routes use this one.',
+    hint: 'Draft 2020-12, or draft 07 if its $schema says so. A route with this schema delivers only events that meet it.',
     start: { text: '{\n  "type": "object",\n  "required": ["type"]\n}', type: 'jsonata' },
+    passes: 'Valid',
+    fails: 'Invalid',
+  },
+  'event-type': {
+    word: 'Event type',
+    isOfWebhooks: true,
+    family: 'event-types',
+    read: 'GET /event-types/{id}',
+    create: 'POST /event-types',
+    update: 'PATCH /event-types/{id}',
+    resource: 'WebhookEventType',
+    label: 'JSON Schema of the payload',
+    hint: 'Draft 2020-12, or draft 07 if its $schema says so. An event of this type that breaks the schema is refused.',
+    start: { text: '{\n  "type": "object",\n  "required": ["id"]\n}', type: 'jsonata' },
     passes: 'Valid',
     fails: 'Invalid',
   },
 };
 
+const memberOf = (members: ReadonlyMap<string, string>, name: string): string => members.get(name) ?? 'null';
+
 /** The object in an answer of the API. Its numbers keep the digits that they are written with. */
 export function storedIn(kind: LabKind, answer: string): Stored {
-  const members = memberTexts(answer) ?? new Map<string, string>();
+  const whole = memberTexts(answer) ?? new Map<string, string>();
+  const members = memberTexts(whole.get('data') ?? '') ?? whole;
+  const written = (name: string): string => memberOf(members, name);
   const textOf = (name: string): string => String(JSON.parse(members.get(name) ?? '""'));
-  const others = ['description', 'sharedWith'].flatMap((name): Field[] => {
-    const json = members.get(name) ?? 'null';
-    return json === 'null' || json === '[]' ? [] : [[name, json]];
+  const nullable = (name: string): string | null => JSON.parse(written(name));
+  const from: { organization: string; slug: string } | null = JSON.parse(written('sharedFrom'));
+  const common = {
+    id: textOf('id'),
+    draft: draftOf(kind, members),
+    routeCount: Number(members.get('routeCount') ?? 0),
+    sharedFrom: from === null ? null : { organization: from.organization, name: from.slug },
+    others: othersOf(kind, members),
+    updatedAt: textOf('updatedAt'),
+    subscription: null,
+  };
+  switch (kind) {
+    case 'expression':
+      return {
+        ...common,
+        name: `the subscription to ${nullable('eventTypeName') ?? 'a deleted event type'}`,
+        slug: textOf('id'),
+        eventType: nullable('eventTypeName'),
+        subscription: {
+          endpointId: textOf('endpointId'),
+          transformId: nullable('transformId'),
+          labels: [
+            ['labelFilters', written('labelFilters')],
+            ['labelFilterMode', written('labelFilterMode')],
+          ],
+        },
+      };
+    case 'event-type':
+      return { ...common, name: textOf('name'), slug: textOf('name').replaceAll('_', '-'), eventType: textOf('name') };
+    default:
+      return { ...common, name: textOf('name'), slug: textOf('slug'), eventType: null };
+  }
+}
+
+/** Further fields of the API that a manifest has, their names there, and the values that it leaves out. */
+const otherFields: Readonly<Record<LabKind, readonly (readonly [field: string, inManifest: string, usual: string])[]>> = {
+  filter: [
+    ['description', 'description', 'null'],
+    ['sharedWith', 'sharedWith', '[]'],
+  ],
+  transform: [
+    ['description', 'description', 'null'],
+    ['sharedWith', 'sharedWith', '[]'],
+  ],
+  schema: [
+    ['description', 'description', 'null'],
+    ['sharedWith', 'sharedWith', '[]'],
+  ],
+  expression: [
+    ['labelFilterMode', 'labelFilterMode', '"all"'],
+    ['isEnabled', 'enabled', 'true'],
+  ],
+  'event-type': [
+    ['displayName', 'displayName', 'null'],
+    ['description', 'description', 'null'],
+    ['category', 'category', 'null'],
+    ['examplePayload', 'examplePayload', 'null'],
+    ['documentationUrl', 'documentationUrl', 'null'],
+    ['isEnabled', 'enabled', 'true'],
+    ['isDeprecated', 'deprecated', 'false'],
+    ['deprecatedMessage', 'deprecatedMessage', 'null'],
+    ['expiresAfterSeconds', 'expiresAfterSeconds', 'null'],
+  ],
+};
+
+function othersOf(kind: LabKind, members: ReadonlyMap<string, string>): Field[] {
+  return otherFields[kind].flatMap(([field, inManifest, usual]): Field[] => {
+    const json = memberOf(members, field);
+    return json === 'null' || json === usual ? [] : [[inManifest, json]];
   });
-  const from: { organization: string; slug: string } | null = JSON.parse(members.get('sharedFrom') ?? 'null');
-  const sharedFrom = from === null ? null : { organization: from.organization, name: from.slug };
-  return { id: textOf('id'), name: textOf('name'), slug: textOf('slug'), draft: draftOf(kind, members), sharedFrom, others };
 }
 
 function draftOf(kind: LabKind, members: ReadonlyMap<string, string>): Draft {
-  const written = (name: string): string => members.get(name) ?? 'null';
-  if (kind === 'transform') {
-    const type = transformTypes.find((each) => JSON.stringify(each) === members.get('type')) ?? 'jsonata';
-    return { text: String(JSON.parse(members.get('code') ?? '""')), type };
+  const written = (name: string): string => memberOf(members, name);
+  const textIn = (name: string): string => String(JSON.parse(written(name)) ?? '');
+  switch (kind) {
+    case 'transform':
+      return { text: textIn('code'), type: transformTypes.find((each) => JSON.stringify(each) === members.get('type')) ?? 'jsonata' };
+    case 'expression':
+      return { text: textIn('filterExpression'), type: 'jsonata' };
+    case 'event-type':
+      return { text: inLines(textIn('schema')), type: 'jsonata' };
+    case 'filter':
+      return { text: laidOut(`{"logic":${written('logic')},"conditions":${written('conditions')}}`).join('\n'), type: 'jsonata' };
+    case 'schema':
+      return { text: laidOut(written('jsonSchema')).join('\n'), type: 'jsonata' };
+    default:
+      return kind satisfies never;
   }
-  const json = kind === 'filter' ? `{"logic":${written('logic')},"conditions":${written('conditions')}}` : written('jsonSchema');
-  return { text: laidOut(json).join('\n'), type: 'jsonata' };
 }
+
+/** Returns JSON that is one line laid out in lines, and any other as its author has laid it out. */
+function inLines(json: string): string {
+  return json.includes('\n') ? json : laidOut(json).join('\n');
+}
+
+const emptyWords: Record<LabKind, string> = {
+  filter: 'There are no conditions.',
+  expression: 'There is no expression: every event of the type is sent.',
+  transform: 'There is no code.',
+  schema: 'There is no schema.',
+  'event-type': 'There is no schema: every payload is accepted.',
+};
 
 /** What the text says, as the fields of the API and of `spec`; or why it is none. */
 export type Definition = { fields: Field[] } | { problem: string };
 
 export function definitionOf(kind: LabKind, { text, type }: Draft): Definition {
-  if (kind === 'transform') {
-    if (text.trim() === '') return { problem: 'There is no code.' };
+  if (text.trim() === '') return { problem: emptyWords[kind] };
+  if (kind === 'expression') return { fields: [['filterExpression', JSON.stringify(text)]] };
+  if (kind === 'transform')
     return {
       fields: [
         ['type', JSON.stringify(type)],
         ['code', JSON.stringify(text)],
       ],
     };
-  }
   const members = jsonObject(text);
   if (typeof members === 'string') return { problem: members };
   if (kind === 'schema') return { fields: [['jsonSchema', text.trim()]] };
+  if (kind === 'event-type') return { fields: [['schema', JSON.stringify(text)]] };
   const unknown = [...members.keys()].find((name) => name !== 'logic' && name !== 'conditions');
   if (unknown !== undefined) return { problem: `A filter has logic and conditions, and no ${unknown}.` };
   const conditions = members.get('conditions');
@@ -150,34 +291,6 @@ function jsonObject(text: string): Map<string, string> | string {
   } catch (thrown) {
     return `The text is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
-}
-
-export interface Edited {
-  /** What it came from; null: it is a new one. */
-  stored: Stored | null;
-  /** Empty: none is given. */
-  newName: string;
-  /** Null: the text says nothing. */
-  fields: Field[] | null;
-  isChanged: boolean;
-}
-
-/**
- * The manifest of the object that was opened, or of another one where a name is given. What another organization shares has no content here, so once
- * changed it is another one too. Null: there is nothing to write.
- */
-export function manifestOf({ resource, word }: KindOfLab, { stored, newName, fields, isChanged }: Edited): Manifest | null {
-  const shown = newName || (stored?.name ?? `Lab ${word.toLowerCase()}`);
-  const named: Field = ['name', JSON.stringify(shown)];
-  if (stored !== null && newName === '') {
-    const { slug, sharedFrom, others } = stored;
-    if (sharedFrom !== null && !isChanged)
-      return { kind: resource, name: slug, spec: [named, ...others, ['sharedFrom', JSON.stringify(sharedFrom)]] };
-    if (sharedFrom === null && fields !== null) return { kind: resource, name: slug, spec: [named, ...others, ...fields] };
-  }
-  if (fields === null) return null;
-  const name = objectNameOf(newName || (stored?.slug ?? shown), `lab-${word.toLowerCase()}`, stored?.slug);
-  return { kind: resource, name, spec: [named, ...fields] };
 }
 
 /** Fields as a JSON object. */

@@ -9,7 +9,8 @@ import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { DiffLine } from './attempt-comparison.tsx';
 import type { KindOfLab } from './lab-kinds.ts';
-import type { LabRow, Outcome, Run } from './lab-run.ts';
+import type { Outcome } from './lab-outcomes.ts';
+import type { LabRow, Run } from './lab-run.ts';
 import { lineDiff } from './line-diff.ts';
 
 const states = { passes: 'delivered', fails: 'filtered', skipped: 'pending', error: 'failed' } as const;
@@ -56,11 +57,13 @@ export function LabResults({ run, kind }: { run: Run; kind: KindOfLab }): ReactE
               <th scope="col">Event</th>
               <th scope="col">Received</th>
               <th scope="col" className="p2">
-                Source
+                {kind.isOfWebhooks ? 'Event type' : 'Source'}
               </th>
-              <th scope="col" className="p2">
-                Type
-              </th>
+              {kind.isOfWebhooks ? null : (
+                <th scope="col" className="p2">
+                  Type
+                </th>
+              )}
             </tr>
           </thead>
           <tbody>
@@ -115,15 +118,20 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
           )}
         </td>
         <td>
-          <Link className="id" to="/o/$org/events/$id" params={{ org, id: event.id }} title={event.id}>
+          <Link
+            className="id"
+            to={kind.isOfWebhooks ? '/o/$org/id/$id' : '/o/$org/events/$id'}
+            params={{ org, id: event.id }}
+            title={event.id}
+          >
             {shortId(event.id)}
           </Link>
         </td>
         <td className="mono">
-          <Clock at={event.receivedAt} />
+          <Clock at={event.at} />
         </td>
-        <td className="p2">{event.sourceSlug}</td>
-        <td className="muted p2">{event.contentType}</td>
+        <td className="p2">{event.from}</td>
+        {kind.isOfWebhooks ? null : <td className="muted p2">{event.contentType}</td>}
       </tr>
       {made !== undefined && isOpen ? (
         <tr>

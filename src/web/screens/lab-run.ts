@@ -1,24 +1,27 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type Answer, type ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
+import { type ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
 import { apiErrorOf, patiently } from '../app/patiently.ts';
 import { useOrganization } from '../app/use-api.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { bytes } from '../ui/format.ts';
 import { memberTexts } from '../ui/json-text.ts';
-import { jsonOf, type LabKind } from './lab-kinds.ts';
+import { type Field, jsonOf, kinds, type LabKind } from './lab-kinds.ts';
+import { judged, type Outcome, subscribed, transformed, validated } from './lab-outcomes.ts';
 
-type Event = Answer<'GET /events'>['data'][number];
-
-export interface Outcome {
-  result: 'passes' | 'fails' | 'skipped' | 'error';
-  /** Why it does not pass, or what is to be known of it. */
-  why: string[];
-  /** Of a transform: what it was given and what it made, as they are written. */
-  made?: { input: string; output: string };
+/** An event that something is tried on. */
+export interface LabEvent {
+  id: string;
+  at: string;
+  /** Slug of its source, or the name of its type. */
+  from: string;
+  /** Null: of an event for webhook endpoints, which is JSON. */
+  contentType: string | null;
+  /** Bytes of its payload; null: the list does not tell. */
+  size: number | null;
 }
 
 export interface LabRow {
-  event: Event;
+  event: LabEvent;
   /** Null: it is not there yet. */
   outcome: Outcome | null;
 }
@@ -32,10 +35,13 @@ export interface Run {
 
 export interface Trial {
   kind: LabKind;
-  /** Of a schema. */
-  id: string | undefined;
-  fields: readonly (readonly [field: string, json: string])[];
+  fields: readonly Field[];
+  /** Filters by labels, which decide before an expression. */
+  labels: readonly Field[];
+  /** Of events of sources; undefined: of all. */
   sourceId: string | undefined;
+  /** Of events for webhook endpoints: the name of their type; undefined: of all. */
+  eventType: string | undefined;
   /** Of events, the newest first. */
   count: number;
 }
@@ -73,10 +79,9 @@ async function runTrial(
   signal: AbortSignal,
   change: (next: (before: Run) => Run) => void,
 ): Promise<void> {
-  const query = { limit: trial.count, sourceId: trial.sourceId };
-  const { data } = await patiently(() => call('GET /events', { query }, { organization, signal }), signal);
-  change((before) => ({ ...before, rows: data.map((event) => ({ event, outcome: null })) }));
-  const judge = async (event: Event, index: number): Promise<void> => {
+  const events = await patiently(() => lastEvents(trial, { organization, signal }), signal);
+  change((before) => ({ ...before, rows: events.map((event) => ({ event, outcome: null })) }));
+  const judge = async (event: LabEvent, index: number): Promise<void> => {
     const outcome = await outcomeOf(trial, event, (name, input) =>
       patiently(async () => new TextDecoder().decode(await readBytes(name, input, { organization, signal })), signal),
     ).catch((thrown: unknown): Outcome => {
@@ -85,71 +90,100 @@ async function runTrial(
     });
     change((before) => ({ ...before, rows: before.rows.with(index, { event, outcome }) }));
   };
-  await forEachAtOnce(data, judge, { atOnce, signal });
+  await forEachAtOnce(events, judge, { atOnce, signal });
   change((before) => ({ ...before, isRunning: false }));
+}
+
+async function lastEvents(
+  { kind, count, sourceId, eventType }: Trial,
+  options: { organization: string; signal: AbortSignal },
+): Promise<LabEvent[]> {
+  if (kinds[kind].isOfWebhooks) {
+    const query = { limit: count, ...(eventType !== undefined && { eventType: [eventType] }) };
+    const { data } = await call('GET /webhook-events', { query }, options);
+    return data.map((event) => ({ id: event.id, at: event.createdAt, from: event.eventType, contentType: null, size: null }));
+  }
+  const query = { limit: count, ...(sourceId !== undefined && { sourceId: [sourceId] }) };
+  const { data } = await call('GET /events', { query }, options);
+  return data.map(({ id, receivedAt, sourceSlug, contentType, size }) => ({ id, at: receivedAt, from: sourceSlug, contentType, size }));
 }
 
 type Ask = (name: OperationName, input: Input<OperationName>) => Promise<string>;
 
-async function outcomeOf(trial: Trial, event: Event, ask: Ask): Promise<Outcome> {
-  if (event.size > maxPayloadBytes)
-    return { result: 'skipped', why: [`Its payload has ${bytes(event.size)}. The Lab tries payloads up to ${bytes(maxPayloadBytes)}.`] };
+function tooLarge(size: number): Outcome {
+  return { result: 'skipped', why: [`Its payload has ${bytes(size)}. The Lab tries payloads up to ${bytes(maxPayloadBytes)}.`] };
+}
+
+const isGone: Outcome = { result: 'skipped', why: ['Its payload is gone: its retention has ended, or the source keeps none.'] };
+
+async function outcomeOf(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
+  if (event.size !== null && event.size > maxPayloadBytes) return tooLarge(event.size);
+  return kinds[trial.kind].isOfWebhooks ? await ofWebhookEvent(trial, event, ask) : await ofSourceEvent(trial, event, ask);
+}
+
+async function ofSourceEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
   const members = memberTexts(await ask('GET /events/{id}', { path: { id: event.id } })) ?? new Map<string, string>();
   const written = (name: string): string => members.get(name) ?? 'null';
-  const reason = unreadable(event.contentType, written('payloadEncoding'));
-  if (reason !== null) return { result: 'skipped', why: [reason] };
-  const payload: [string, string] = ['payload', written('payload')];
-  const context: [string, string][] = [
+  const unread = unreadable(event.contentType ?? '', written('payloadEncoding'));
+  if (unread !== null) return unread;
+  const payload: Field = ['payload', written('payload')];
+  const context: Field[] = [
     ['headers', written('headers')],
     ['query', written('query')],
   ];
   switch (trial.kind) {
     case 'filter':
-      return judged(trial, await ask('POST /filters/test', { bodyText: jsonOf([...trial.fields, payload, ...context]) }));
+      return judged(trial.fields, await ask('POST /filters/test', { bodyText: jsonOf([...trial.fields, payload, ...context]) }));
     case 'transform': {
-      const source: [string, string] = ['source', JSON.stringify(event.sourceSlug)];
+      const source: Field = ['source', JSON.stringify(event.from)];
       const body = jsonOf([...trial.fields, source, payload, ...context]);
       return transformed(payload[1], await ask('POST /transforms/test', { bodyText: body }));
     }
-    case 'schema':
-      return validated(await ask('POST /schemas/{id}/validate', { path: { id: trial.id ?? '' }, bodyText: jsonOf([payload]) }));
+    default:
+      return validated(await ask('POST /schemas/test', { bodyText: jsonOf([...trial.fields, payload]) }));
   }
+}
+
+async function ofWebhookEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
+  const answer = memberTexts(await ask('GET /webhook-events/{id}', { path: { id: event.id } }));
+  const members = memberTexts(answer?.get('data') ?? '') ?? new Map<string, string>();
+  const written = (name: string, otherwise: string): string => members.get(name) ?? otherwise;
+  const payload = written('payload', 'null');
+  if (written('payloadEncoding', 'null') === 'null') return isGone;
+  const size = new TextEncoder().encode(payload).length;
+  if (size > maxPayloadBytes) return tooLarge(size);
+  if (trial.kind === 'event-type') {
+    const schema = String(JSON.parse(trial.fields[0]?.[1] ?? '""'));
+    return validated(
+      await ask('POST /schemas/test', {
+        bodyText: jsonOf([
+          ['jsonSchema', schema],
+          ['payload', payload],
+        ]),
+      }),
+    );
+  }
+  const labels = written('labels', '{}');
+  const metadata = written('metadata', '{}');
+  const body = jsonOf([
+    ...trial.fields,
+    ...trial.labels,
+    ['eventType', JSON.stringify(event.from)],
+    ['payload', payload],
+    ['labels', labels],
+    ['metadata', metadata],
+  ]);
+  const expression = String(JSON.parse(trial.fields[0]?.[1] ?? '""'));
+  const seen = { type: event.from, data: payload, labels, metadata };
+  return subscribed(expression, seen, await ask('POST /webhook-subscriptions/test', { bodyText: body }));
 }
 
 const aForm = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\s*(?:;|$)/i;
 
-/** Why a payload cannot be sent to a test as a route reads it. */
-function unreadable(contentType: string, encoding: string): string | null {
-  if (encoding === 'null') return 'Its payload is gone: its retention has ended, or the source keeps none.';
-  if (encoding === '"base64"') return 'Its payload is compressed, or is no text. The Lab tries JSON and text.';
-  return aForm.test(contentType) && encoding !== '"json"' ? 'Its payload is a form. The Lab tries JSON and text.' : null;
-}
-
-function judged({ fields }: Trial, answer: string): Outcome {
-  const { matches, conditions }: Answer<'POST /filters/test'> = JSON.parse(answer);
-  if (matches) return { result: 'passes', why: [] };
-  const wanted: { value?: unknown }[] = JSON.parse(fields.find(([name]) => name === 'conditions')?.[1] ?? '[]');
-  const why = conditions.flatMap(({ field, operator, matches: isMet }, index) => {
-    const value = wanted[index]?.value;
-    return isMet ? [] : [`${field} ${operator}${value === undefined ? '' : ` ${JSON.stringify(value)}`} is not met`];
-  });
-  return { result: 'fails', why };
-}
-
-function transformed(input: string, answer: string): Outcome {
-  const members = memberTexts(answer) ?? new Map<string, string>();
-  const textOf = (name: string): string | null => (members.has(name) ? String(JSON.parse(members.get(name) ?? '')) : null);
-  if (members.get('success') !== 'true') return { result: 'error', why: [textOf('error') ?? 'The transform failed.'] };
-  const output = members.get('output') ?? 'null';
-  if (members.get('contentType') === 'null')
-    return { result: 'fails', why: ['The transform has no output: the delivery would be filtered.'] };
-  const warning = textOf('warning');
-  const isText = textOf('contentType') !== 'application/json';
-  const shown = isText ? String(JSON.parse(output)) : output;
-  return { result: 'passes', why: warning === null ? [] : [warning], made: { input, output: shown } };
-}
-
-function validated(answer: string): Outcome {
-  const { valid, errors }: Answer<'POST /schemas/{id}/validate'> = JSON.parse(answer);
-  return { result: valid ? 'passes' : 'fails', why: errors.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)) };
+/** Why a payload cannot be sent to a test as a route reads it; null: it can. */
+function unreadable(contentType: string, encoding: string): Outcome | null {
+  if (encoding === 'null') return isGone;
+  const skipped = (why: string): Outcome => ({ result: 'skipped', why: [why] });
+  if (encoding === '"base64"') return skipped('Its payload is compressed, or is no text. The Lab tries JSON and text.');
+  return aForm.test(contentType) && encoding !== '"json"' ? skipped('Its payload is a form. The Lab tries JSON and text.') : null;
 }

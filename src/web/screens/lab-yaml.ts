@@ -1,7 +1,7 @@
 import { yamlText } from '../ui/yaml-text.ts';
 
 export interface Manifest {
-  kind: 'Filter' | 'Transform' | 'PayloadSchema';
+  kind: 'Filter' | 'Transform' | 'PayloadSchema' | 'WebhookSubscription' | 'WebhookEventType';
   /** Of the object in its namespace. */
   name: string;
   /** Fields of `spec` as JSON texts, in their order. */

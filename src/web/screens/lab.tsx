@@ -1,36 +1,30 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, type ReactNode, useId, useMemo } from 'react';
+import { type ReactElement, useId, useMemo } from 'react';
 import { basePath } from '../api/base.ts';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct, EffectLoading } from '../app/delete-act.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { useBytes, useOrganization, useRead, useWrite } from '../app/use-api.ts';
+import { quantity } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
+import { EventTypeEffect, SubscriptionEffect } from './delete-effects.tsx';
+import { Choice, Choices, eventsIn, type LabSearch } from './lab-choices.tsx';
 import { useDraft } from './lab-draft.ts';
 import { definitionOf, kinds, type LabKind, labKinds, type Stored, storedIn, transformTypes } from './lab-kinds.ts';
 import { LabResults } from './lab-results.tsx';
 import { useLabRun } from './lab-run.ts';
 import { LabSave } from './lab-save.tsx';
 
-const eventCounts = [10, 25, 50, 100];
-const usualEvents = 25;
-
-interface LabSearch {
-  kind?: string;
-  id?: string;
-  source?: string;
-  events?: string;
-}
-
-/** Would this filter, transform or schema do what I mean? */
+/** Would this filter, expression, transform or schema do what I mean? */
 export function Lab(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
   const search: LabSearch = useSearch({ from: '/o/$org/lab' });
   const kind = labKinds.find((each) => each === search.kind) ?? 'filter';
   const set = (next: LabSearch): void => void navigate({ to: '.', search: { ...search, ...next } as never, replace: true });
-  const { data: some, error, refetch } = useRead('GET /events', { query: { limit: 1, sourceId: search.source } });
   return (
     <Page
       title="Lab"
@@ -38,20 +32,20 @@ export function Lab(): ReactElement {
       actions={
         <Segments
           label="What to try"
-          choices={labKinds.map((value) => ({ value, word: kinds[value].word }))}
+          choices={labKinds.map((value) => ({ value, word: kinds[value].choice ?? kinds[value].word }))}
           value={kind}
           onChange={(value) => set({ kind: value, id: undefined })}
         />
       }
     >
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
-      <Choices kind={kind} search={search} set={set} />
-      {some?.data.length === 0 ? <NoEvents source={search.source} /> : null}
+      <Choices key={kind} kind={kind} search={search} set={set} />
+      {kinds[kind].isOfWebhooks ? <AnyWebhookEvent type={search.type} /> : <AnyEvent source={search.source} />}
       <Opened
         key={`${org} ${kind} ${search.id ?? ''}`}
         kind={kind}
         id={search.id}
         sourceId={search.source}
+        eventType={search.type}
         count={eventsIn(search)}
         open={(id) => set({ kind, id })}
       />
@@ -59,9 +53,33 @@ export function Lab(): ReactElement {
   );
 }
 
-function eventsIn({ events }: LabSearch): number {
-  const wanted = Number(events);
-  return Number.isInteger(wanted) && wanted >= 1 && wanted <= 100 ? wanted : usualEvents;
+/** Shows a notice while no event of a source has come in. */
+function AnyEvent({ source }: { source: string | undefined }): ReactElement | null {
+  const { data, error, refetch } = useRead('GET /events', { query: { limit: 1, sourceId: source === undefined ? undefined : [source] } });
+  if (error !== null) return <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />;
+  return data?.data.length === 0 ? <NoEvents source={source} /> : null;
+}
+
+/** Shows a notice while no event has been sent to webhook endpoints. */
+function AnyWebhookEvent({ type }: { type: string | undefined }): ReactElement | null {
+  const { data, error, refetch } = useRead('GET /webhook-events', {
+    query: { limit: 1, eventType: type === undefined ? undefined : [type] },
+  });
+  if (error !== null) return <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />;
+  return data?.data.length === 0 ? <NoWebhookEvents type={type} /> : null;
+}
+
+function NoWebhookEvents({ type }: { type: string | undefined }): ReactElement {
+  const org = useOrganization();
+  const body = JSON.stringify({ eventType: type ?? 'order.paid', payload: { id: 'o-1', total: 20 } });
+  return (
+    <Empty
+      title={type === undefined ? 'No event for webhook endpoints yet' : 'No event of this type'}
+      command={createCommand(org, '/send-event', body)}
+    >
+      <p>The Lab tries this on events that were sent to webhook endpoints. Send one, then run.</p>
+    </Empty>
+  );
 }
 
 function NoEvents({ source }: { source: string | undefined }): ReactElement {
@@ -76,80 +94,14 @@ function NoEvents({ source }: { source: string | undefined }): ReactElement {
   );
 }
 
-/** What to begin with, and the events to try it on. */
-function Choices({ kind, search, set }: { kind: LabKind; search: LabSearch; set: (next: LabSearch) => void }): ReactElement {
-  const objects = useRead(kinds[kind].list, { query: { pageSize: 100 } });
-  const sources = useRead('GET /sources', { query: { pageSize: 100 } });
-  const error = objects.error ?? sources.error;
-  const count = eventsIn(search);
-  return (
-    <>
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
-      <div className="fields">
-        <Choice label={kinds[kind].word} value={search.id ?? ''} onChange={(id) => set({ id: id === '' ? undefined : id })}>
-          <option value="">A new one</option>
-          {named(objects.data?.data, search.id, ({ id }) => id)}
-        </Choice>
-        <Choice label="Source" value={search.source ?? ''} onChange={(source) => set({ source: source === '' ? undefined : source })}>
-          <option value="">All sources</option>
-          {named(sources.data?.data, search.source, ({ slug }) => slug)}
-        </Choice>
-        <Choice label="Events" value={String(count)} onChange={(events) => set({ events })}>
-          {[...new Set([...eventCounts, count])].map((each) => (
-            <option key={each} value={each}>
-              The last {each}
-            </option>
-          ))}
-        </Choice>
-      </div>
-    </>
-  );
-}
-
-type Named = { id: string; slug: string; name: string };
-
-/** Options of what there is; what the address names is one also where the list does not reach it. */
-function named(all: readonly Named[] | undefined, chosen: string | undefined, keyOf: (each: Named) => string): ReactElement[] {
-  const options = (all ?? []).map((each) => (
-    <option key={keyOf(each)} value={keyOf(each)}>
-      {each.name}
-    </option>
-  ));
-  if (chosen === undefined || (all ?? []).some((each) => keyOf(each) === chosen)) return options;
-  return [
-    ...options,
-    <option key={chosen} value={chosen}>
-      {chosen}
-    </option>,
-  ];
-}
-
-interface ChoiceProps {
-  label: string;
-  value: string;
-  isFixed?: boolean;
-  onChange: (value: string) => void;
-  children: ReactNode;
-}
-
-function Choice({ label, value, isFixed = false, onChange, children }: ChoiceProps): ReactElement {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select className="input" id={id} value={value} disabled={isFixed} onChange={({ target }) => onChange(target.value)}>
-        {children}
-      </select>
-    </div>
-  );
-}
-
 interface BenchProps {
   kind: LabKind;
   id: string | undefined;
   sourceId: string | undefined;
+  /** Name of the event type; undefined: that of what is opened, or all. */
+  eventType: string | undefined;
   count: number;
-  open: (id: string) => void;
+  open: (id: string | undefined) => void;
 }
 
 /** The bench, once what it begins with is read. */
@@ -162,7 +114,7 @@ function Opened({ ...props }: BenchProps): ReactElement {
   return <Bench {...props} stored={stored} />;
 }
 
-function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { stored: Stored | null }): ReactElement {
+function Bench({ kind, id, sourceId, eventType: chosenType, count, open, stored }: BenchProps & { stored: Stored | null }): ReactElement {
   const org = useOrganization();
   const what = kinds[kind];
   const state = useDraft(`${org} ${kind} ${id ?? ''}`, stored?.draft ?? what.start);
@@ -173,9 +125,9 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
   const hint = useId();
   const definition = useMemo(() => definitionOf(kind, draft), [kind, draft]);
   const fields = 'fields' in definition ? definition.fields : null;
-  const canRun = fields !== null && (kind !== 'schema' || (stored !== null && !isChanged));
+  const eventType = chosenType ?? stored?.eventType ?? undefined;
   const tryIt = (): void => {
-    if (canRun) start({ kind, id: stored?.id, fields, sourceId, count });
+    if (fields !== null) start({ kind, fields, labels: stored?.subscription?.labels ?? [], sourceId, eventType, count });
   };
   return (
     <>
@@ -219,7 +171,7 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
           </p>
         </div>
         <div className="row">
-          <button type="button" className="btn is-primary" disabled={!canRun} onClick={tryIt}>
+          <button type="button" className="btn is-primary" disabled={fields === null} onClick={tryIt}>
             <Icon name="play" />
             Run
           </button>
@@ -227,6 +179,22 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
             <kbd>Ctrl</kbd> <kbd>Enter</kbd>
           </span>
           {stored === null ? null : <ManifestLink id={stored.id} />}
+          {stored === null ? null : (
+            <DeleteAct
+              key={stored.id}
+              family={what.family}
+              id={stored.id}
+              noun={what.word.toLowerCase()}
+              name={stored.subscription === null ? stored.name : undefined}
+              updatedAt={stored.updatedAt}
+              onDeleted={() => {
+                undo();
+                open(undefined);
+              }}
+            >
+              <DeletedEffect kind={kind} stored={stored} />
+            </DeleteAct>
+          )}
           {isChanged ? (
             <button type="button" className="btn" onClick={undo}>
               Undo the changes
@@ -234,8 +202,10 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
           ) : null}
         </div>
         <LabSave
+          key={id}
           kind={kind}
           id={id}
+          eventType={eventType ?? null}
           draft={state}
           stored={stored}
           fields={fields}
@@ -249,4 +219,23 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
       {run === null ? null : <LabResults run={run} kind={what} />}
     </>
   );
+}
+
+/** What the deletion of what is opened does. */
+function DeletedEffect({ kind, stored: { id, routeCount } }: { kind: LabKind; stored: Stored }): ReactElement {
+  if (kind === 'expression') return <SubscriptionEffect />;
+  if (kind === 'event-type') return <OpenedEventTypeEffect id={id} />;
+  return (
+    <p>
+      {quantity(routeCount, 'route refers', 'routes refer')} to it. The API deletes it only where no route, no subscription and no other
+      organization uses it.
+    </p>
+  );
+}
+
+function OpenedEventTypeEffect({ id }: { id: string }): ReactElement {
+  const { data, error } = useRead('GET /event-types/{id}', { path: { id } });
+  if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
+  if (data === undefined) return <EffectLoading what="its subscriptions" />;
+  return <EventTypeEffect subscriptionCount={data.data.subscriptionCount} />;
 }

@@ -4,6 +4,7 @@ import { basePath } from '../api/base.ts';
 import type { StreamRow, StreamState } from '../api/stream.ts';
 import { AsStream } from '../app/as-code.tsx';
 import { useKeys } from '../app/keys.ts';
+import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization } from '../app/use-api.ts';
 import { useSelectionKeys } from '../app/use-selection.ts';
@@ -37,11 +38,11 @@ const statuses = [
 ];
 const fields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'sourceId', word: 'source', hint: 'Its id or slug.' },
-  { name: 'routeId', word: 'route', hint: 'Its id or slug.' },
-  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.' },
-  { name: 'applicationId', word: 'application', hint: 'Its id.' },
-  { name: 'endpointId', word: 'endpoint', hint: 'Its id.' },
+  { name: 'sourceId', word: 'source', hint: 'Its id or slug.', show: filteredName },
+  { name: 'routeId', word: 'route', hint: 'Its id or slug.', show: filteredName },
+  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.', show: filteredName },
+  { name: 'applicationId', word: 'application', hint: 'Its id.', show: filteredName },
+  { name: 'endpointId', word: 'endpoint', hint: 'Its id.', show: filteredName },
   { name: 'eventType', word: 'event type', hint: 'Its name.' },
 ];
 const columns: readonly Column<StreamRow>[] = [
@@ -224,7 +225,7 @@ function Foot({
   return (
     <div className="table-foot">
       <span className="row" role="status">
-        {state.is === 'connected' ? <span className="pulse" /> : null}
+        {state.is === 'connected' || state.is === 'shared' ? <span className="pulse" /> : null}
         {connection(state)}
       </span>
       {skipped > 0 ? <span>{count(skipped)} rows left out: 50 a second are shown. Filter to see every row.</span> : null}
@@ -244,6 +245,8 @@ function connection(state: StreamState): string {
       return 'Connected';
     case 'connecting':
       return 'Connecting…';
+    case 'shared':
+      return 'Connected through another window';
     case 'elsewhere':
       return 'Another window has the stream. Click here to have it again.';
     case 'hidden':

@@ -1,7 +1,10 @@
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
+import { shortId } from '../ui/format.ts';
+import { shellQuoted } from '../ui/shell-text.ts';
 import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
 import { CancellationFacts, CancelMessage } from './cancel.tsx';
@@ -10,7 +13,7 @@ import { ReplayMessage } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
 
 /** Ends of messages that the closed list of `dlqReason` does not have. */
-const endsInLastError: ReadonlySet<string | null> = new Set(['cancelled', 'expired']);
+const endsInLastError: ReadonlySet<string | null> = new Set(['cancelled', 'expired', 'disabled', 'gone']);
 
 /** What became of this message to a customer's endpoint? */
 export function MessageStory(): ReactElement {
@@ -19,6 +22,9 @@ export function MessageStory(): ReactElement {
   const { data, error } = useRead('GET /outbound-messages/{id}', { path: { id } }, { everyMs: 2000 });
   const { data: attempts } = useRead('GET /outbound-messages/{id}/attempts', { path: { id } }, { everyMs: 2000 });
   const message = data?.data;
+  const event = `${location.origin}${urlOf('/webhook-events/{id}', { path: { id: message?.eventId ?? '' } }, org)}`;
+  const payloadCommand = `curl ${shellQuoted(event)} -H "x-api-key: $KEY" | jq -c .data.payload > payload`;
+  const url = message?.endpointUrl ?? null;
   return (
     <StoryPage
       id={id}
@@ -29,6 +35,7 @@ export function MessageStory(): ReactElement {
         </Link>
       }
       attempts={attempts?.data.map(ofMessage).toSorted((a, b) => a.number - b.number)}
+      sentTo={url === null ? null : { method: 'POST', url, payloadCommand }}
       error={error}
       actions={
         <>
@@ -51,9 +58,17 @@ export function MessageStory(): ReactElement {
                 <dt>Type</dt>
                 <dd>{message.eventType}</dd>
                 <dt>Application</dt>
-                <dd>{message.applicationName ?? message.applicationId}</dd>
+                <dd>
+                  <Link to="/o/$org/applications" params={{ org }} search={{ at: message.applicationId }}>
+                    {message.applicationName ?? message.applicationId}
+                  </Link>
+                </dd>
                 <dt>Endpoint</dt>
-                <dd>{message.endpointUrl ?? <IdLink id={message.endpointId} />}</dd>
+                <dd>
+                  <Link to="/o/$org/targets/$id" params={{ org, id: message.endpointId }}>
+                    {message.endpointUrl ?? shortId(message.endpointId)}
+                  </Link>
+                </dd>
                 <dt>Event</dt>
                 <dd>
                   <IdLink id={message.eventId} />

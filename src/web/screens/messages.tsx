@@ -2,7 +2,9 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
 import type { Input } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
 import { ListScreen } from '../app/list-screen.tsx';
+import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
 import type { FilterField } from '../ui/filters.tsx';
@@ -11,7 +13,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
-import { CancelMessages } from './cancel.tsx';
+import { CancelMessages, severalOf } from './cancel.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
 
 type Message = RowOf<'GET /outbound-messages'>;
@@ -19,8 +21,8 @@ type Message = RowOf<'GET /outbound-messages'>;
 const statuses = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
 export const messageFields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: messageWord(value) })) },
-  { name: 'applicationId', word: 'application', hint: 'Its id.' },
-  { name: 'endpointId', word: 'endpoint', hint: 'Its id.' },
+  { name: 'applicationId', word: 'application', hint: 'Its id.', show: filteredName },
+  { name: 'endpointId', word: 'endpoint', hint: 'Its id.', show: filteredName },
   { name: 'eventType', word: 'event type', hint: 'Its name.' },
   { name: 'errorType', word: 'error', hint: 'Such as http_error, timeout, dns, tls or network.' },
   { name: 'responseStatus', word: 'code', hint: 'Such as 503, or a class such as 5xx.' },
@@ -33,10 +35,10 @@ export const messageFields: readonly FilterField[] = [
 export const messageColumns: readonly Column<Message>[] = [
   { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
   { title: 'State', cell: ({ status }) => <MessageState status={status} /> },
-  { title: 'Type', className: 'grow', cell: ({ eventType }) => eventType },
+  { title: 'Type', cell: ({ eventType }) => eventType },
   { title: 'Message', className: 'mono', cell: ({ id }) => <MessageLink id={id} /> },
   { title: 'Application', className: 'p3 muted', cell: ({ applicationName, applicationId }) => applicationName ?? shortId(applicationId) },
-  { title: 'Endpoint', className: 'p2 muted', cell: ({ endpointUrl, endpointId }) => endpointUrl ?? shortId(endpointId) },
+  { title: 'Endpoint', className: 'p2 grow muted', cell: ({ endpointUrl, endpointId }) => endpointUrl ?? shortId(endpointId) },
   { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
 ];
 const keyOf = ({ id }: Message): string => id;
@@ -56,7 +58,9 @@ export function Messages(): ReactElement {
       title="Messages"
       actions={
         <>
-          {list.rows.length === 0 ? null : <CancelMessages filter={filter} status={status?.split(',')} />}
+          {list.rows.length === 0 ? null : (
+            <CancelMessages filter={severalOf(filter, 'eventType', 'applicationId', 'endpointId')} status={status?.split(',')} />
+          )}
           <AsCode name="GET /outbound-messages" input={{ query }} />
         </>
       }
@@ -74,8 +78,11 @@ export function Messages(): ReactElement {
         views="messages"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No message yet">
-            <p>A message is made when an event is sent to a subscription of a customer: POST /api/send-event.</p>
+          <Empty
+            title="No message yet"
+            command={createCommand(org, '/send-event', '{"eventType": "order.paid", "payload": {"total": 20}}')}
+          >
+            <p>A message is made when an event is sent to the endpoints of customers that subscribe to its type.</p>
           </Empty>
         }
       />

@@ -3,20 +3,24 @@ import type { ReactElement, ReactNode } from 'react';
 import type { Answer } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
 import { useOrganization } from '../app/use-api.ts';
-import { count, duration, percent } from '../ui/format.ts';
+import { count, duration, percent, quantity } from '../ui/format.ts';
 import { Until } from '../ui/time.tsx';
 import type { TargetList } from './target-data.ts';
 
 export interface FiguresProps {
   dashboard: Answer<'GET /analytics/dashboard'>;
   series: Answer<'GET /analytics/series'>;
+  /** In the range, also those that have closed again. */
+  circuitsOpened: number;
   targets: TargetList;
   dead: { deliveries: number; messages: number } | null;
+  /** Undefined: the reader may not see it. */
+  installation: Answer<'GET /installation'> | undefined;
   range: Range;
 }
 
-/** Six numbers, each a way to what it counts. */
-export function Figures({ dashboard, series, targets, dead, range }: FiguresProps): ReactElement {
+/** Numbers, most of them a way to what they count. */
+export function Figures({ dashboard, series, circuitsOpened, targets, dead, installation, range }: FiguresProps): ReactElement {
   const org = useOrganization();
   const { total_events, successful_deliveries, failed_deliveries } = dashboard.overview;
   const ended = successful_deliveries + failed_deliveries;
@@ -63,7 +67,11 @@ export function Figures({ dashboard, series, targets, dead, range }: FiguresProp
         below={
           probe === undefined ? (
             openCount === 0 ? (
-              'all closed'
+              circuitsOpened === 0 ? (
+                'all closed'
+              ) : (
+                `all closed, ${count(circuitsOpened)} opened`
+              )
             ) : (
               'a probe is due'
             )
@@ -102,7 +110,33 @@ export function Figures({ dashboard, series, targets, dead, range }: FiguresProp
         }
         below={p95 === 0 ? 'nothing was attempted' : `${duration(p50)} p50, ${duration(p99)} p99`}
       />
+      {installation === undefined || installation.workers === null ? null : (
+        <Workers workers={installation.workers.data} warnings={installation.warnings.length} />
+      )}
     </dl>
+  );
+}
+
+interface WorkersProps {
+  workers: NonNullable<Answer<'GET /installation'>['workers']>['data'];
+  /** Of the installation. */
+  warnings: number;
+}
+
+function Workers({ workers, warnings }: WorkersProps): ReactElement {
+  const org = useOrganization();
+  const alive = workers.filter(({ isAlive }) => isAlive).length;
+  return (
+    <Figure
+      name="Workers alive"
+      value={
+        <Link to="/o/$org/installation" params={{ org }}>
+          {count(alive)}
+        </Link>
+      }
+      below={warnings === 0 ? 'no warning' : quantity(warnings, 'warning')}
+      tone={alive === 0 || warnings > 0 ? 'is-bad' : ''}
+    />
   );
 }
 
@@ -119,7 +153,7 @@ function Figure({ name, value, below, tone = '' }: { name: string; value: ReactN
 function givenUpWord({ deliveries, messages }: { deliveries: number; messages: number }): string {
   if (deliveries + messages === 0) return 'nothing was given up';
   if (messages === 0) return 'to destinations';
-  return deliveries === 0 ? 'to endpoints' : `${count(messages)} of them to endpoints`;
+  return deliveries === 0 ? 'to endpoints' : `${count(messages)} to endpoints`;
 }
 
 /** Such as `51/s` or `4/h`, whichever is easy to read. */

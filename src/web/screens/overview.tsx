@@ -6,11 +6,12 @@ import { Page } from '../app/page.tsx';
 import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { AnswerLine } from '../ui/answer.tsx';
-import { count, percent } from '../ui/format.ts';
+import { count, percent, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { FirstRun } from './first-run.tsx';
+import { CronTrouble, type FailingJobs, useFailingJobs } from './overview-cron.tsx';
 import { Figures } from './overview-figures.tsx';
 import { RunningReplays } from './replay-parts.tsx';
 import { SeriesCharts } from './series-charts.tsx';
@@ -20,6 +21,7 @@ import { TroubleTable } from './trouble.tsx';
 type DeadLetters = { deliveries: number; messages: number };
 
 const everyMs = 10_000;
+const installationEveryMs = 60_000;
 const words = ['None', 'One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'Eight', 'Nine'];
 
 /** Is anything wrong, since when, whose fault? */
@@ -30,24 +32,38 @@ export function Overview(): ReactElement {
   const now = useNow(60_000);
   const series = useMemo(() => ({ query: { from: beginOf(range, now), step: range.step } }), [range, now]);
   const read = useRead('GET /analytics/series', series, { everyMs });
+  const ofEndpoints = useRead('GET /webhooks/analytics/series', series, { everyMs });
   const deliveries = useRead('GET /deliveries/dead-letter-stats', {}, { everyMs });
   const messages = useRead('GET /outbound-messages/dlq/stats', {}, { everyMs });
   const sources = useRead('GET /sources', { query: { pageSize: 100 } }, { everyMs });
   const targets = useTargets(range);
+  const cron = useFailingJobs();
+  // Not everybody may see it.
+  const { data: installation } = useRead('GET /installation', {}, { everyMs: installationEveryMs });
   const dead =
     deliveries.data === undefined || messages.data === undefined
       ? null
       : { deliveries: deliveries.data.total, messages: messages.data.data.total };
-  const failed = dashboard.error ?? read.error ?? deliveries.error ?? messages.error ?? sources.error ?? targets.error;
+  const failed =
+    dashboard.error ??
+    read.error ??
+    ofEndpoints.error ??
+    deliveries.error ??
+    messages.error ??
+    sources.error ??
+    targets.error ??
+    cron.error;
   const hasNoEvent =
     sources.data?.data.every(({ lastEventAt }) => lastEventAt === null) === true && dashboard.data?.overview.total_events === 0;
   // Who sends to customers alone has no events of sources.
-  const isFirstRun = hasNoEvent && !targets.isLoading && targets.rows.every(({ kind }) => kind !== 'endpoint');
+  const isFirstRun = hasNoEvent && !targets.isLoading && targets.rows.every(({ kind }) => kind !== 'endpoint') && cron.jobs.length === 0;
   if (isFirstRun) return <FirstRun sources={sources.data?.data ?? []} />;
   const retry = (): void => {
     void dashboard.refetch();
     void read.refetch();
+    void ofEndpoints.refetch();
     targets.refresh();
+    cron.refetch();
   };
   return (
     <Page
@@ -67,13 +83,29 @@ export function Overview(): ReactElement {
       {failed === null ? null : <Unanswered error={failed} readAt={dashboard.dataUpdatedAt} retry={retry} />}
       {dashboard.data === undefined || targets.isLoading ? failed === null ? <Loading what="figures of this organization" /> : null : null}
       {targets.isLoading || dead === null || read.data === undefined ? null : (
-        <Verdict targets={targets} dead={dead} series={read.data} hasFailed={failed !== null} />
+        <Verdict
+          targets={targets}
+          dead={dead}
+          series={read.data}
+          cron={cron}
+          hasWorkers={installation === undefined || hasWorkers(installation)}
+          hasFailed={failed !== null}
+        />
       )}
       <TroubleTable targets={targets} range={range} />
+      <CronTrouble jobs={cron.jobs} />
       {dashboard.data === undefined || read.data === undefined ? null : (
         <>
-          <Figures dashboard={dashboard.data} series={read.data} targets={targets} dead={dead} range={range} />
-          <SeriesCharts series={read.data} range={range} />
+          <Figures
+            dashboard={dashboard.data}
+            series={read.data}
+            circuitsOpened={(read.data.total.circuitsOpened ?? 0) + (ofEndpoints.data?.data.total.circuitsOpened ?? 0)}
+            targets={targets}
+            dead={dead}
+            installation={installation}
+            range={range}
+          />
+          <SeriesCharts series={read.data} range={range} ofEndpoints={ofEndpoints.data?.data} />
         </>
       )}
       <RunningReplays />
@@ -100,10 +132,12 @@ interface VerdictProps {
   targets: TargetList;
   dead: DeadLetters;
   series: Answer<'GET /analytics/series'>;
+  cron: FailingJobs;
+  hasWorkers: boolean;
   hasFailed: boolean;
 }
 
-function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactElement | null {
+function Verdict({ targets, dead, series, cron, hasWorkers: isServed, hasFailed }: VerdictProps): ReactElement | null {
   const org = useOrganization();
   const sick = targets.rows.filter(({ state }) => isTrouble(state));
   const given = dead.deliveries + dead.messages;
@@ -115,8 +149,23 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
         params={{ org }}
         search={dead.deliveries === 0 ? { kind: 'messages' } : {}}
       >
-        Recover {count(given)} dead {given === 1 ? 'letter' : 'letters'}
+        Recover {quantity(given, 'dead letter')}
       </Link>
+    );
+  if (!isServed)
+    return (
+      <AnswerLine
+        tone="bad"
+        question="Is anything wrong?"
+        act={
+          <Link className="btn is-primary" to="/o/$org/installation" params={{ org }}>
+            Installation
+          </Link>
+        }
+      >
+        <p>No worker is alive: nothing is delivered until one starts.</p>
+        <p>The fault is in this installation. Events are accepted, and wait.</p>
+      </AnswerLine>
     );
   if (sick.length > 0) {
     const since = failingSince(series.points);
@@ -142,21 +191,35 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
       <AnswerLine tone="warn" question="Is anything wrong?" act={recover}>
         <p>
           {targets.hasMore ? `Each of the ${count(targets.rows.length)} targets that were read takes` : 'Every target takes'} what it is
-          sent. {count(given)} dead letters wait for a decision.
+          sent. {quantity(given, 'dead letter waits', 'dead letters wait')} for a decision.
         </p>
-        <p>Nothing is lost: a replay sends them again.</p>
+        <p>Nothing is lost: a replay sends {given === 1 ? 'it' : 'them'} again.</p>
       </AnswerLine>
     );
+  if (cron.jobs.length > 0)
+    return (
+      <AnswerLine tone="warn" question="Is anything wrong?">
+        <p>
+          The last run of {quantity(cron.jobs.length, 'cron job')} failed. {targets.rows.length === 0 ? '' : 'No target fails.'}
+        </p>
+        <p>Each runs again by its schedule.</p>
+      </AnswerLine>
+    );
+  if (cron.isLoading) return null;
   const waiting = series.now?.backlog ?? 0;
   return (
     <AnswerLine tone="ok" question="Is anything wrong?">
       <p>Nothing is wrong.</p>
       <p>
         {targets.hasMore ? `None of the ${count(targets.rows.length)} targets that were read fails` : 'No target fails'}, no circuit is open
-        and there is no dead letter. {waiting === 0 ? 'Nothing waits.' : `${count(waiting)} messages are on their way.`}
+        and there is no dead letter. {waiting === 0 ? 'Nothing waits.' : `${quantity(waiting, 'message is', 'messages are')} on the way.`}
       </p>
     </AnswerLine>
   );
+}
+
+function hasWorkers({ workers }: Answer<'GET /installation'>): boolean {
+  return workers === null || workers.data.some(({ isAlive }) => isAlive);
 }
 
 /** The begin of the step since when each step with attempts has some that fail; null: the last one has none. */
@@ -174,7 +237,7 @@ function faultSentence(sick: readonly Target[]): string {
       ? 'The fault is not in Posthorn: the receiver answers with an error. Messages wait and are tried again.'
       : 'None of the causes is in Posthorn: the receivers answer with errors. Messages wait and are tried again.';
   if (answered === 0) return 'The last attempts of each say whether the receiver or the network failed. Messages wait and are tried again.';
-  return `${count(answered)} answer with errors; the last attempts of the others say why they failed. Messages wait and are tried again.`;
+  return `${words[answered] ?? count(answered)} ${answered === 1 ? 'answers' : 'answer'} with errors; the last attempts of the others say why they failed. Messages wait and are tried again.`;
 }
 
 function Sources({ sources, range }: { sources: Answer<'GET /analytics/dashboard'>['sources']; range: Range }): ReactElement | null {

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactElement, useState } from 'react';
 import type { Answer } from '../api/client.ts';
+import { WithLinks } from '../app/names.tsx';
 import { useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Confirm } from '../ui/confirm.tsx';
-import { count, percent } from '../ui/format.ts';
+import { count, percent, quantity } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure } from '../ui/notices.tsx';
 import { Progress } from '../ui/progress.tsx';
@@ -26,6 +27,18 @@ const reasons: Record<string, string> = {
 
 export function isUnderWay({ phase }: Replay): boolean {
   return phase === 'Planning' || phase === 'Running';
+}
+
+/** What a replay does not send when it ends now. While it is planned, the number of messages is unknown. */
+export function leftWords({ plan, queued, skipped }: Replay): string {
+  if (plan === null) return 'Its messages are not sent again.';
+  const left = quantity(Math.max(0, plan.candidates - queued - skipped), 'message is', 'messages are');
+  return `${plan.isEstimate ? 'At least ' : ''}${left} not sent again.`;
+}
+
+/** What it sends all the same when it ends now. */
+export function queuedWords({ queued }: Replay): string {
+  return queued === 0 ? '' : `${quantity(queued, 'message is', 'messages are')} queued already and will be sent.`;
 }
 
 /** Those under way, with their progress. */
@@ -118,8 +131,8 @@ function WaitingNote({ reason, message }: { reason: string; message: string }): 
     <div className="note is-warn">
       <Icon name="warn" />
       <p>
-        <strong>It waits: {reasons[reason] ?? message}.</strong> {reasons[reason] === undefined ? null : message} It goes on by itself.{' '}
-        <code>{reason}</code>
+        <strong>It waits: {reasons[reason] ?? message}.</strong> {reasons[reason] === undefined ? null : <WithLinks text={message} />} It
+        goes on by itself. <code>{reason}</code>
       </p>
     </div>
   );
@@ -137,11 +150,10 @@ function Count({ mark, word, value }: { mark: string; word: string; value: numbe
 export function ReplayActs({ replay }: { replay: Replay }): ReactElement | null {
   const update = useWrite('PATCH /replays/{id}');
   const [asks, setAsks] = useState(false);
-  const { id, name, phase, plan, queued, suspend } = replay;
+  const { id, name, phase, suspend } = replay;
   if (!isUnderWay(replay) && phase !== 'Suspended') return null;
   const change = (body: { suspend?: boolean; cancel?: boolean }): void =>
     update.mutate({ path: { id }, body }, { onSuccess: () => setAsks(false) });
-  const left = Math.max(0, (plan?.candidates ?? 0) - queued - replay.skipped);
   return (
     <>
       {update.error === null || asks ? null : <Failure message={update.error.message} requestId={update.error.requestId} />}
@@ -164,8 +176,7 @@ export function ReplayActs({ replay }: { replay: Replay }): ReactElement | null 
         onAct={() => change({ cancel: true })}
       >
         <p>
-          {count(left)} messages are not sent again. {count(queued)} are queued already and go on. A cancelled replay cannot be resumed; a
-          new one can be planned.
+          {leftWords(replay)} {queuedWords(replay)} A cancelled replay cannot be resumed; a new one can be planned.
         </p>
       </Confirm>
     </>

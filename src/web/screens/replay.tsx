@@ -1,19 +1,22 @@
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
-import { bytes, count, duration } from '../ui/format.ts';
+import { bytes, count, duration, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Preformatted } from '../ui/preformatted.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+import { ReplayEffect } from './delete-effects.tsx';
 import { type Replay, ReplayActs, ReplayProgress } from './replay-parts.tsx';
 
 /** How far is it, and what came of it? */
 export function ReplayReport(): ReactElement {
   const org = useOrganization();
+  const navigate = useNavigate();
   const { id } = useParams({ from: '/o/$org/replays/$id' });
   const { data: replay, error, refetch } = useRead('GET /replays/{id}', { path: { id } }, { everyMs: 1000 });
   return (
@@ -31,6 +34,18 @@ export function ReplayReport(): ReactElement {
       actions={
         <>
           {replay === undefined ? null : <ReplayActs replay={replay} />}
+          {replay === undefined ? null : (
+            <DeleteAct
+              family="replays"
+              id={id}
+              noun="replay"
+              name={replay.name}
+              updatedAt={replay.updatedAt}
+              onDeleted={() => void navigate({ to: '/o/$org/replays', params: { org }, replace: true })}
+            >
+              <ReplayEffect replay={replay} />
+            </DeleteAct>
+          )}
           <AsCode name="GET /replays/{id}" input={{ path: { id } }} />
         </>
       }
@@ -99,7 +114,7 @@ function Facts({ replay }: { replay: Replay }): ReactElement {
               <dt>Planned</dt>
               <dd>
                 {plan.isEstimate ? 'at least ' : ''}
-                {count(plan.candidates)} to {count(plan.targets)} targets, {bytes(plan.bytes)}
+                {count(plan.candidates)} to {quantity(plan.targets, 'target')}, {bytes(plan.bytes)}
               </dd>
               <dt>Takes</dt>
               <dd>about {duration(plan.estimatedSeconds * 1000)}</dd>

@@ -2,6 +2,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization, usePages, useRead } from '../app/use-api.ts';
@@ -25,8 +26,6 @@ const columns: readonly Column<Replay>[] = [
 ];
 const keyOf = ({ id }: Replay): string => id;
 const rowsOf = ({ data }: Answer<'GET /replays'>): Replay[] => data;
-const command = `curl -X POST "$URL/api/replays" -H "x-api-key: $KEY" -H 'content-type: application/json' \\
-  -d '{"what":"deliveries","filter":{"status":["dlq"]},"dryRun":true}'`;
 
 /** What is being sent again, and what was? */
 export function Replays(): ReactElement {
@@ -47,7 +46,10 @@ export function Replays(): ReactElement {
         open={open}
         drawer={(id, close) => <ReplayDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No replay yet" command={command}>
+          <Empty
+            title="No replay yet"
+            command={createCommand(org, '/replays', '{"what": "deliveries", "filter": {"status": ["dlq"]}, "dryRun": true}')}
+          >
             <p>
               A replay sends again what failed, by filter. It counts before it sends. The{' '}
               <Link to="/o/$org/dead-letters" params={{ org }}>

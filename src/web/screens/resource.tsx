@@ -1,14 +1,18 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useParams, useSearch } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
-import { readBytes } from '../api/client.ts';
-import { type Exact, readExact } from '../app/manifest/exact.ts';
-import type { Body } from '../app/resource-form/body.ts';
+import { type ReactElement, useEffect, useState } from 'react';
+import { readTagged } from '../api/client.ts';
+import type { FormField } from '../api/form-schema.ts';
+import type { Exact } from '../app/manifest/exact.ts';
+import { manifestOf } from '../app/manifest/manifest-of.ts';
+import { type Body, bodyOfRecord, mergedInto } from '../app/resource-form/body.ts';
 import { inexactMembers } from '../app/resource-form/exact-json.ts';
 import { type Family, familyOf } from '../app/resource-form/families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
 import { useOrganization } from '../app/use-api.ts';
+import { Icon } from '../ui/icon.tsx';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { LinesBeside } from './lab-results.tsx';
 
 /** A form for a new resource. */
 export function NewResource(): ReactElement {
@@ -40,46 +44,121 @@ function OneForm({ name, id, preset = {} }: OneFormProps): ReactElement {
   );
 }
 
-/** Null: it has none, or nobody says: the API still refuses what others own. */
-async function manifestOf(id: string, organization: string, signal: AbortSignal): Promise<Exact<'GET /manifests/{id}'> | null> {
-  try {
-    return await readExact('GET /manifests/{id}', { path: { id } }, { organization, signal });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return null;
-  }
+/** A resource as its form begins with it. */
+interface Opened {
+  fields: FormField[];
+  /** Null: a new one. */
+  record: Body | null;
+  /** Its version; null: a new one. */
+  tag: string | null;
+  withheld: string[];
+  manifest: Exact<'GET /manifests/{id}'> | null;
+}
+
+async function openedOf(family: Family, id: string | null, organization: string, signal?: AbortSignal): Promise<Opened> {
+  const { fields } = await family.read();
+  if (id === null) return { fields, record: null, tag: null, withheld: [], manifest: null };
+  const options = { organization, ...(signal !== undefined && { signal }) };
+  const { bytes, tag } = await readTagged(`GET /${family.api}/{id}`, { path: { id } }, options);
+  const text = new TextDecoder().decode(bytes);
+  const record = recordIn(JSON.parse(text));
+  return { fields, record, tag, withheld: inexactMembers(text), manifest: await manifestOf(String(record['id']), organization, signal) };
 }
 
 function FormOf({ family, id, preset }: { family: Family; id: string | null; preset: Body }): ReactElement {
   const organization = useOrganization();
+  const client = useQueryClient();
+  const queryKey = [organization, 'form', family.api, id];
   const { data, error, refetch } = useQuery({
-    queryKey: [organization, 'form', family.api, id],
-    queryFn: async ({ signal }) => {
-      const { fields } = await family.read();
-      if (id === null) return { fields, record: null, withheld: [], manifest: null };
-      const bytes = await readBytes(`GET /${family.api}/{id}`, { path: { id } }, { organization, signal });
-      const text = new TextDecoder().decode(bytes);
-      const record = recordIn(JSON.parse(text));
-      return { fields, record, withheld: inexactMembers(text), manifest: await manifestOf(String(record['id']), organization, signal) };
-    },
+    queryKey,
+    queryFn: ({ signal }) => openedOf(family, id, organization, signal),
     // What the reader types is not lost to a newer answer, and a form that is opened again begins with what there is.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  if (data !== undefined)
+  /** What another has saved since the form was opened. */
+  const [newer, setNewer] = useState<Opened | null>(null);
+  /** The form begins anew with what is saved, and this change of it. */
+  const [begun, setBegun] = useState<{ change: Body; times: number }>({ change: {}, times: 0 });
+  useEffect(() => {
+    // The button that had the focus is gone with the form before.
+    if (begun.times > 0) document.getElementById('main')?.focus();
+  }, [begun.times]);
+  if (data === undefined)
     return (
-      <ResourceForm
-        family={family}
-        fields={data.fields}
-        record={data.record}
-        preset={preset}
-        withheld={data.withheld}
-        manifest={data.manifest}
-      />
+      <main className="main" id="main">
+        {error === null ? <Loading what="the form" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </main>
     );
+  const beginWith = (change: Body): void => {
+    client.setQueryData(queryKey, newer);
+    setNewer(null);
+    setBegun({ change, times: begun.times + 1 });
+  };
   return (
-    <main className="main" id="main">
-      {error === null ? <Loading what="the form" /> : <Failure message={error.message} retry={() => void refetch()} />}
-    </main>
+    <ResourceForm
+      key={begun.times}
+      family={family}
+      fields={data.fields}
+      record={data.record}
+      tag={data.tag}
+      preset={preset}
+      begun={begun.change}
+      withheld={data.withheld}
+      manifest={data.manifest}
+      onOutdated={async (sent) => {
+        const there = await openedOf(family, id, organization);
+        const { before, after } = sidesOf(there, sent);
+        // The answer to an equal request was lost.
+        if (JSON.stringify(before) === JSON.stringify(after)) return there.record;
+        setNewer(there);
+        return null;
+      }}
+      outdated={newer === null ? null : (sent, isWhole) => <Outdated newer={newer} sent={sent} isWhole={isWhole} beginWith={beginWith} />}
+    />
   );
+}
+
+/** What is saved, and what a change makes of it. */
+function sidesOf({ fields, record }: Opened, sent: Body): { before: Body; after: Body } {
+  const before = bodyOfRecord(fields, record ?? {});
+  return { before, after: bodyOfRecord(fields, mergedInto(fields, before, sent)) };
+}
+
+interface OutdatedProps {
+  newer: Opened;
+  sent: Body;
+  isWhole: boolean;
+  beginWith: (change: Body) => void;
+}
+
+/** Shows what another has saved since the form was opened, beside what this form makes of it. */
+function Outdated({ newer, sent, isWhole, beginWith }: OutdatedProps): ReactElement {
+  const { before, after } = sidesOf(newer, sent);
+  return (
+    <>
+      <div className="note is-bad" role="alert">
+        <Icon name="fail" />
+        <div>
+          <p>
+            <strong>{String(newer.record?.['name'] ?? newer.record?.['url'] ?? 'It')} was changed meanwhile.</strong> Nothing was saved:
+            what differs now is below.
+          </p>
+          <p className="btn-row">
+            <button type="button" className="btn is-sm" onClick={() => beginWith({})}>
+              Take what is saved
+            </button>
+            <button type="button" className="btn is-sm" disabled={!isWhole} onClick={() => beginWith(sent)}>
+              Keep my changes
+            </button>
+          </p>
+        </div>
+      </div>
+      <LinesBeside label="What differs" titles={['Saved', 'With my changes']} before={linesOf(before)} after={linesOf(after)} />
+    </>
+  );
+}
+
+function linesOf(body: Body): string[] {
+  return JSON.stringify(body, null, 2).split('\n');
 }

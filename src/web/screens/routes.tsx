@@ -2,12 +2,15 @@ import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
+import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
-import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
@@ -22,8 +25,8 @@ type Condition = NonNullable<Route['filterConditions']>[number];
 const fields: readonly FilterField[] = [
   { name: 'search', word: 'name', hint: 'Part of its name or slug.' },
   { name: 'enabled', word: 'enabled', choices: yesOrNo },
-  { name: 'sourceId', word: 'source', hint: 'Its id.' },
-  { name: 'destinationId', word: 'destination', hint: 'Its id.' },
+  { name: 'sourceId', word: 'source', hint: 'Its id.', show: filteredName },
+  { name: 'destinationId', word: 'destination', hint: 'Its id.', show: filteredName },
 ];
 const columns: readonly Column<Route>[] = [
   { title: 'Route', className: 'grow', cell: ({ name }) => name },
@@ -38,6 +41,7 @@ const rowsOf = ({ data }: Answer<'GET /routes'>): Route[] => data;
 
 /** Which events go where, and under which condition? */
 export function Routes(): ReactElement {
+  const org = useOrganization();
   const search = useSearch({ from: '/o/$org/routes' });
   const { at: _at, enabled, ...rest } = search;
   const query = { ...rest, enabled: enabled === undefined ? undefined : enabled === 'true' };
@@ -61,7 +65,10 @@ export function Routes(): ReactElement {
         search={search}
         drawer={(id, close) => <RouteDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No route yet">
+          <Empty
+            title="No route yet"
+            command={createCommand(org, '/routes', '{"name": "orders", "sourceId": "shop", "destinationIds": ["billing"]}')}
+          >
             <p>Without a route, events of a source are kept and go nowhere. A route leads them to destinations.</p>
           </Empty>
         }
@@ -74,7 +81,6 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
   const input = { path: { id } };
   const { data: route, error, refetch } = useRead('GET /routes/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /routes/{id}');
-  const remove = useWrite('DELETE /routes/{id}');
   if (route === undefined)
     return (
       <Drawer label="Selected route" head={<span className="spacer" />} onClose={onClose}>
@@ -95,16 +101,12 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
       }
       foot={
         <>
-          <AskedAct
-            word="Delete route"
-            question={`Delete route ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
+          <DeleteAct family="routes" id={id} noun="route" name={name} updatedAt={route.updatedAt} onDeleted={onClose}>
             <p>
               Events of {route.source.name} no longer go to {route.destinations.map((each) => each.name).join(', ')}. The source and the
               destinations stay.
             </p>
-          </AskedAct>
+          </DeleteAct>
           <AsCode name="GET /routes/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="routes" id={id} />

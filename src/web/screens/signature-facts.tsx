@@ -14,13 +14,24 @@ export const signatureWords = {
   both: 'v1 (HMAC-SHA256) and v1a (Ed25519)',
 } satisfies Record<Signing['signatureScheme'], string>;
 
-/** What requests are signed with, and the public keys that verify them; within a list of facts. `isSigned`: false where there is no secret. */
-export function SignatureFacts({ signing, isSigned }: { signing: Signing; isSigned: boolean }): ReactElement {
+/**
+ * What requests are signed with, and the public keys that verify them; within a list of facts. `isSigned`: false where there is no secret; `isAwaited`: because the
+ * import left it out.
+ */
+export function SignatureFacts({
+  signing,
+  isSigned,
+  isAwaited = false,
+}: {
+  signing: Signing;
+  isSigned: boolean;
+  isAwaited?: boolean;
+}): ReactElement {
   const { signatureScheme, publicKey, previousPublicKeys } = signing;
   return (
     <>
       <dt>Signatures</dt>
-      <dd>{isSigned ? signatureWords[signatureScheme] : 'none'}</dd>
+      <dd>{isSigned ? signatureWords[signatureScheme] : isAwaited ? unsignedImport : 'none'}</dd>
       {publicKey === null ? null : (
         <>
           <dt>Public key</dt>
@@ -45,6 +56,8 @@ export function SignatureFacts({ signing, isSigned }: { signing: Signing; isSign
     </>
   );
 }
+
+const unsignedImport = 'none: the import left out the signing secret. The destination cannot be enabled before it has one, or awaits none.';
 
 function Until({ at }: { at: string }): ReactElement {
   return (

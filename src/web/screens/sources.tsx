@@ -1,8 +1,10 @@
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
-import { urlOf } from '../api/client.ts';
+import { providerSetup } from '../api/provider-setup.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
@@ -12,7 +14,7 @@ import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts'
 import { CopyButton } from '../ui/copy.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantity } from '../ui/format.ts';
 import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
@@ -65,10 +67,7 @@ export function Sources(): ReactElement {
         search={search}
         drawer={(id, close) => <SourceDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty
-            title="No source yet"
-            command={`curl -X POST ${location.origin}${urlOf('/sources', {}, org)} \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"name":"Orders","slug":"orders"}'`}
-          >
+          <Empty title="No source yet" command={createCommand(org, '/sources', '{"name": "Orders", "slug": "orders"}')}>
             <p>A source has an address that a sender calls.</p>
           </Empty>
         }
@@ -81,7 +80,6 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
   const input = { path: { id } };
   const { data: source, error, refetch } = useRead('GET /sources/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /sources/{id}');
-  const remove = useWrite('DELETE /sources/{id}');
   if (source === undefined)
     return (
       <Drawer label="Selected source" head={<span className="spacer" />} onClose={onClose}>
@@ -104,16 +102,12 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       }
       foot={
         <>
-          <AskedAct
-            word="Delete source"
-            question={`Delete source ${name}?`}
-            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
-          >
+          <DeleteAct family="sources" id={id} noun="source" name={name} updatedAt={source.updatedAt} onDeleted={onClose}>
             <p>
-              Its address refuses events from then on. {count(routeCount)} routes begin at it: the API deletes the source only where none
-              does. Events that it has taken are kept until their retention ends.
+              Its address refuses events from then on. {quantity(routeCount, 'route begins', 'routes begin')} at it: the API deletes the
+              source only where none does. Events that it has taken are kept until their retention ends.
             </p>
-          </AskedAct>
+          </DeleteAct>
           <AsCode name="GET /sources/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="sources" id={id} />
@@ -155,11 +149,14 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           <dd>{allowedMethods.join(', ')}</dd>
           <dt>Content type</dt>
           <dd>As the sender has it; filters read JSON and forms.</dd>
+          <SenderSetup provider={source.provider} />
           <dt>Secret</dt>
           <dd>
             {source.hasSigningSecret
               ? `The sender has the same one${source.signingSecretLast4 === null ? '' : `; it ends in ${source.signingSecretLast4}`}.`
-              : 'None. Anybody who knows the URL can send.'}
+              : source.awaitsSigningSecret
+                ? 'None: the import left it out. The source cannot be enabled before it has one, or awaits none.'
+                : 'None. Anybody who knows the URL can send.'}
           </dd>
         </dl>
       </section>
@@ -175,6 +172,36 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
         )}
       </section>
     </Drawer>
+  );
+}
+
+/** How the provider signs, and which of its secrets the source needs. */
+function SenderSetup({ provider }: Pick<Source, 'provider'>): ReactElement | null {
+  const setup = providerSetup[provider];
+  if (setup === undefined) return null;
+  const { title, url, header, signed, secret, isSecretOurs } = setup;
+  return (
+    <>
+      <dt>Signature of</dt>
+      <dd>
+        {url === null ? (
+          title
+        ) : (
+          <a href={url} target="_blank" rel="noreferrer">
+            {title}
+          </a>
+        )}
+      </dd>
+      <dt>Header</dt>
+      <dd>{header}</dd>
+      <dt>Signed</dt>
+      <dd>{signed}</dd>
+      <dt>Needs</dt>
+      <dd>
+        {secret}
+        {isSecretOurs ? '' : `, which ${title} makes`}
+      </dd>
+    </>
   );
 }
 

@@ -8,6 +8,7 @@ import { useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { AttemptComparison } from './attempt-comparison.tsx';
+import type { SentTo } from './attempt-curl.ts';
 import { type Attempt, AttemptDetail, AttemptStrip, Waterfall } from './attempts.tsx';
 import { Advice, ExplanationLine, Steps } from './explanation.tsx';
 
@@ -16,13 +17,15 @@ export interface StoryPageProps {
   title: string;
   crumb: ReactNode;
   attempts: readonly Attempt[] | undefined;
+  /** Null: its target cannot be read, or gets no requests. */
+  sentTo: SentTo | null;
   error: ApiError | null;
   actions: ReactNode;
   facts: ReactNode;
 }
 
 /** What became of a delivery or message: the answer, its story, its attempts, and two of them compared. */
-export function StoryPage({ id, title, crumb, attempts, error, actions, facts }: StoryPageProps): ReactElement {
+export function StoryPage({ id, title, crumb, attempts, sentTo, error, actions, facts }: StoryPageProps): ReactElement {
   const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
   const failure = error ?? unexplained;
   return (
@@ -53,7 +56,7 @@ export function StoryPage({ id, title, crumb, attempts, error, actions, facts }:
       <div className="cols-side">
         <div className="stack">
           {explanation === undefined ? null : <Steps story={explanation.story} />}
-          {attempts === undefined || attempts.length === 0 ? null : <AttemptView attempts={attempts} />}
+          {attempts === undefined || attempts.length === 0 ? null : <AttemptView attempts={attempts} sentTo={sentTo} />}
         </div>
         <aside className="stack side-facts" aria-label="Facts">
           {facts}
@@ -64,7 +67,7 @@ export function StoryPage({ id, title, crumb, attempts, error, actions, facts }:
   );
 }
 
-function AttemptView({ attempts }: { attempts: readonly Attempt[] }): ReactElement | null {
+function AttemptView({ attempts, sentTo }: { attempts: readonly Attempt[]; sentTo: SentTo | null }): ReactElement | null {
   const search: { attempt?: string; with?: string } = useSearch({ strict: false });
   const navigate = useNavigate();
   const last = attempts.at(-1);
@@ -99,7 +102,7 @@ function AttemptView({ attempts }: { attempts: readonly Attempt[] }): ReactEleme
               </Link>
             </p>
           )}
-          <AttemptDetail attempt={chosen} />
+          <AttemptDetail attempt={chosen} sentTo={sentTo} />
         </>
       ) : (
         <>

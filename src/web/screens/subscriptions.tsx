@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
-import { AskedAct } from '../app/resource-acts.tsx';
 import { SubscribeLink } from '../app/resource-form/form-links.tsx';
 import { ShortList } from '../app/short-list.tsx';
-import { type RowOf, useCursorList, useOrganization, useWrite } from '../app/use-api.ts';
+import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
 import { State } from '../ui/state.tsx';
+import { SubscriptionEffect } from './delete-effects.tsx';
 
 /** What an endpoint is subscribed to. */
 export function Subscriptions({ endpointId }: { endpointId: string }): ReactElement {
@@ -25,8 +26,7 @@ export function Subscriptions({ endpointId }: { endpointId: string }): ReactElem
 
 function Subscription({ subscription }: { subscription: RowOf<'GET /webhook-subscriptions'> }): ReactElement {
   const org = useOrganization();
-  const remove = useWrite('DELETE /webhook-subscriptions/{id}');
-  const { id, eventTypeName, isEnabled, filterExpression, labelFilters, lastFilterError } = subscription;
+  const { id, eventTypeName, isEnabled, filterExpression, labelFilters, lastFilterError, updatedAt } = subscription;
   const name = eventTypeName ?? 'a deleted event type';
   const labels = Object.keys(labelFilters).length === 0 ? null : JSON.stringify(labelFilters);
   return (
@@ -40,14 +40,17 @@ function Subscription({ subscription }: { subscription: RowOf<'GET /webhook-subs
         </Link>{' '}
         <span className="sub">{lastFilterError ?? [filterExpression, labels].filter((each) => each !== null).join(', ')}</span>{' '}
         <ManifestLink id={id} isSmall />{' '}
-        <AskedAct
+        <DeleteAct
+          family="webhook-subscriptions"
+          id={id}
+          noun="subscription"
           word="Unsubscribe"
           question={`Unsubscribe from ${name}?`}
-          write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}
           isSmall
+          updatedAt={updatedAt}
         >
-          <p>New events of this type make no message for the endpoint. Messages that are queued are still sent.</p>
-        </AskedAct>
+          <SubscriptionEffect />
+        </DeleteAct>
       </dd>
     </>
   );

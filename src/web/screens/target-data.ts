@@ -1,5 +1,5 @@
 import { useQueries } from '@tanstack/react-query';
-import { type Answer, call } from '../api/client.ts';
+import { type Answer, type ApiError, call } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
 import { type CursorList, type RowOf, useCursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
 import { useWhole } from '../app/whole-list.ts';
@@ -121,6 +121,14 @@ export function useCircuits(destinationIds: readonly string[]): {
     circuits: read.circuits.filter(({ destinationId }) => destinationIds.includes(destinationId)),
     knownOf: (id) => knownCircuits(id, routes, read),
   };
+}
+
+type Route = Answer<'GET /routes'>['data'][number];
+
+/** The routes that lead to a destination, also as a failover. `isPart`: there are more routes than were read. */
+export function useRoutesTo(destinationId: string): { routes: Route[]; isLoading: boolean; error: ApiError | null; isPart: boolean } {
+  const { rows, isLoading, error, hasMore } = useWhole(usePages('GET /routes', {}, routesOf, whole));
+  return { routes: rows.filter((route) => leadsTo(route, destinationId)), isLoading, error, isPart: hasMore };
 }
 
 function leadsTo({ destinationIds, failoverDestinationIds }: WiredRoute, destinationId: string): boolean {

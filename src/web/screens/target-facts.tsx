@@ -3,14 +3,16 @@ import { type ReactElement, useMemo } from 'react';
 import type { Answer } from '../api/client.ts';
 import { beginOf, rangeOf } from '../app/range.ts';
 import { EditLink } from '../app/resource-form/form-links.tsx';
-import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import { useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import { count, duration, expiryWords, percent } from '../ui/format.ts';
+import { count, duration, expiryWords, percent, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
-import { Code, State } from '../ui/state.tsx';
+import { State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
+import { backlogWords, recentQuery } from './backlog.ts';
 import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
 import { EndpointFailure } from './endpoint-failure.tsx';
+import { DeliveryCauses, MessageCauses } from './failure-causes.tsx';
 import { SignatureFacts } from './signature-facts.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
@@ -24,7 +26,6 @@ type Endpoint = Answer<'GET /webhook-endpoints/{id}'>['data'];
 
 const day = rangeOf('24h');
 const everyMs = 10_000;
-const causesShown = 6;
 
 /** A target beside the list. */
 export function TargetDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
@@ -43,7 +44,7 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
           <h2>{data?.name}</h2>
           {data === undefined ? null : <DestinationState destination={data} />}
           <span className="spacer" />
-          <TestSend id={id} />
+          <TestSend id={id} isSmall />
         </>
       }
       foot={
@@ -81,7 +82,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
         <>
           {endpoint === undefined ? null : <State state={endpointState(endpoint)} word={targetWord(endpointState(endpoint))} isPill />}
           <span className="spacer" />
-          <TestSend id={id} />
+          <TestSend id={id} isSmall />
         </>
       }
       foot={
@@ -118,11 +119,12 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
   const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, headerTemplates, ordered } = destination;
-  const { payloadForm, signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
+  const { payloadForm, signatureScheme, publicKey, previousPublicKeys, signingSecret, awaitsSigningSecret } = destination;
   const { circuits } = useCircuits([id]);
   const from = useDayBegin();
   const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
-  const now = series.data?.now;
+  const recent = useRead('GET /analytics/series', { query: { ...recentQuery(useNow(60_000)), destinationId: id } }, { everyMs });
+  const isHeld = circuits.some(({ state }) => state === 'open');
   const total = series.data?.total;
   const ended = (total?.delivered ?? 0) + (total?.failed ?? 0);
   return (
@@ -137,14 +139,11 @@ export function DestinationFacts({ destination }: { destination: Destination }):
         </header>
         <dl className="kv is-tight">
           <dt>Waiting now</dt>
-          <dd>
-            {now?.backlog === undefined || now.backlog === null ? '–' : count(now.backlog)}
-            {now?.oldestAgeMs === undefined || now.oldestAgeMs === null ? '' : `, oldest ${duration(now.oldestAgeMs)}`}
-          </dd>
+          <dd>{backlogWords(recent.data, { readAtMs: recent.dataUpdatedAt, isHeld })}</dd>
           <dt>Attempts</dt>
           <dd>
             {count(total?.attempts ?? 0)}
-            {ended === 0 ? '' : `; ${percent((total?.delivered ?? 0) / ended)} of ${count(ended)} messages delivered`}
+            {ended === 0 ? '' : `; ${percent((total?.delivered ?? 0) / ended)} of ${quantity(ended, 'message')} delivered`}
           </dd>
           <dt>Latency</dt>
           <dd>
@@ -152,6 +151,8 @@ export function DestinationFacts({ destination }: { destination: Destination }):
               ? '–'
               : `${duration(total.p50Latency ?? 0)} p50, ${duration(total.p95Latency)} p95`}
           </dd>
+          <dt>Circuits</dt>
+          <dd>{total === undefined ? '–' : openedWords(total.circuitsOpened ?? 0)}</dd>
           <dt>{type === 'http' ? 'Address' : 'Writes to'}</dt>
           <dd>{url}</dd>
           <dt>Throttle</dt>
@@ -167,6 +168,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
             <SignatureFacts
               signing={{ signatureScheme, publicKey: publicKey ?? null, previousPublicKeys: previousPublicKeys ?? [] }}
               isSigned={signingSecret != null}
+              isAwaited={awaitsSigningSecret === true}
             />
           )}
           {payloadForm === 'thin' ? <ThinForm /> : null}
@@ -184,6 +186,11 @@ export function DestinationFacts({ destination }: { destination: Destination }):
       <DeliveryCauses destinationId={id} from={from} />
     </>
   );
+}
+
+function openedWords(times: number): string {
+  if (times === 0) return 'none opened';
+  return times === 1 ? 'opened once' : `opened ${count(times)} times`;
 }
 
 function ThinForm(): ReactElement {
@@ -209,6 +216,8 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
   const { id, url, totalMessages, totalSuccesses, totalFailures, avgResponseTimeMs, rateLimitPerSecond, timeoutSeconds } = endpoint;
   const { retryDelays, expiresAfterSeconds, successStatusCodes } = endpoint;
   const ended = totalSuccesses + totalFailures;
+  const recent = useRead('GET /webhooks/analytics/series', { query: { ...recentQuery(useNow(60_000)), endpointId: id } }, { everyMs });
+  const isHeld = endpoint.circuitState === 'open';
   return (
     <>
       {endpoint.circuitState === 'closed' && endpoint.circuitFailureCount === 0 ? null : <EndpointCircuit endpoint={endpoint} />}
@@ -218,6 +227,8 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <span className="hint">since it exists</span>
         </header>
         <dl className="kv is-tight">
+          <dt>Waiting now</dt>
+          <dd>{backlogWords(recent.data?.data, { readAtMs: recent.dataUpdatedAt, isHeld })}</dd>
           <dt>Messages</dt>
           <dd>{count(totalMessages)}</dd>
           <dt>Delivered</dt>
@@ -264,108 +275,6 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
       <MessageCauses endpointId={id} from={from} />
     </>
   );
-}
-
-interface Failed {
-  lastErrorType: string | null;
-  lastResponseStatus: number | null;
-  lastErrorMessage: string | null;
-}
-
-function DeliveryCauses({ destinationId, from }: { destinationId: string; from: string }): ReactElement {
-  const org = useOrganization();
-  const list = useCursorList('GET /deliveries', { destinationId, failedFrom: from });
-  return (
-    <Causes
-      rows={list.rows}
-      list={list}
-      show={({ lastErrorType, lastResponseStatus }) => (
-        <Link
-          to="/o/$org/deliveries"
-          params={{ org }}
-          search={{ destinationId, failedFrom: from, ...causeSearch(lastErrorType, lastResponseStatus) }}
-        >
-          Show
-        </Link>
-      )}
-    />
-  );
-}
-
-function MessageCauses({ endpointId, from }: { endpointId: string; from: string }): ReactElement {
-  const org = useOrganization();
-  const list = useCursorList('GET /outbound-messages', { endpointId, failedFrom: from });
-  return (
-    <Causes
-      rows={list.rows}
-      list={list}
-      show={({ lastErrorType, lastResponseStatus }) => (
-        <Link to="/o/$org/messages" params={{ org }} search={{ endpointId, ...causeSearch(lastErrorType, lastResponseStatus) }}>
-          Show
-        </Link>
-      )}
-    />
-  );
-}
-
-interface CausesProps {
-  rows: readonly Failed[];
-  list: { error: { message: string; requestId: string | null } | null; isLoading: boolean; hasMore: boolean };
-  show: (failed: Failed) => ReactElement;
-}
-
-function Causes({ rows, list, show }: CausesProps): ReactElement {
-  const groups = new Map<string, { first: Failed; number: number }>();
-  for (const row of rows) {
-    if (row.lastErrorMessage === null) continue;
-    const key = `${row.lastErrorType} ${row.lastResponseStatus} ${row.lastErrorMessage}`;
-    const group = groups.get(key);
-    groups.set(key, { first: group?.first ?? row, number: (group?.number ?? 0) + 1 });
-  }
-  const sorted = [...groups].toSorted(([, one], [, other]) => other.number - one.number).slice(0, causesShown);
-  return (
-    <section aria-label="Failures by cause">
-      <header>
-        <h3>Failures by cause</h3>
-        <span className="hint">{list.hasMore ? `of the newest ${count(rows.length)} messages` : day.said}</span>
-      </header>
-      {list.error === null ? null : <Failure message={list.error.message} requestId={list.error.requestId} />}
-      {list.isLoading ? <Loading what="failures" /> : null}
-      {!list.isLoading && list.error === null && sorted.length === 0 ? <p className="muted small">No attempt has failed.</p> : null}
-      {sorted.length === 0 ? null : (
-        <table className="causes">
-          <thead className="vh">
-            <tr>
-              <th scope="col">Messages</th>
-              <th scope="col">Cause</th>
-              <th scope="col">Link</th>
-            </tr>
-          </thead>
-          <tbody>
-            {sorted.map(([key, { first, number }]) => (
-              <tr key={key}>
-                <td className="num">{count(number)}</td>
-                <td>
-                  {first.lastResponseStatus === null ? (
-                    <span className="code is-bad">{first.lastErrorType}</span>
-                  ) : (
-                    <Code status={first.lastResponseStatus} />
-                  )}{' '}
-                  {first.lastErrorMessage}
-                </td>
-                <td className="end">{show(first)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
-  );
-}
-
-function causeSearch(errorType: string | null, status: number | null): { errorType?: string; responseStatus?: string } {
-  if (status !== null) return { responseStatus: String(status) };
-  return errorType === null ? {} : { errorType };
 }
 
 function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queueLimit }: Destination['throttle']): string {

@@ -1,6 +1,8 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useMemo } from 'react';
+import type { ReactElement } from 'react';
+import type { Answer, ApiError } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { DeleteAct } from '../app/delete-act.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
@@ -11,6 +13,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, Clock, useNow } from '../ui/time.tsx';
+import { DestinationEffect, EndpointEffect } from './delete-effects.tsx';
 import { RotateSecret } from './rotate-secret.tsx';
 import { SeriesCharts } from './series-charts.tsx';
 import { endpointState, isEndpointId, targetWord } from './target-data.ts';
@@ -28,7 +31,7 @@ export function Target(): ReactElement {
 }
 
 function DestinationPage({ id }: { id: string }): ReactElement {
-  const navigate = useNavigate();
+  const toList = useToList();
   const range = rangeOf(useSearch({ from: '/o/$org/targets/$id' }).range);
   const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } }, { everyMs });
   return (
@@ -38,17 +41,17 @@ function DestinationPage({ id }: { id: string }): ReactElement {
       sub={data === undefined ? undefined : <DestinationState destination={data} />}
       actions={
         <>
-          <Segments
-            label="Time range"
-            choices={ranges}
-            value={range.value}
-            onChange={(value) => void navigate({ to: '.', search: { range: value } as never, replace: true })}
-          />
+          <RangeChoice range={range} />
           <TestSend id={id} />
           <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
           <EditLink family="destinations" id={id} />
           {data === undefined ? null : <DestinationSwitch id={id} name={data.name} enabled={data.enabled} />}
+          {data === undefined ? null : (
+            <DeleteAct family="destinations" id={id} noun="destination" name={data.name} updatedAt={data.updatedAt} onDeleted={toList}>
+              <DestinationEffect id={id} />
+            </DeleteAct>
+          )}
         </>
       }
     >
@@ -59,7 +62,7 @@ function DestinationPage({ id }: { id: string }): ReactElement {
         ) : null
       ) : (
         <>
-          <Charts id={id} range={range} />
+          <DestinationCharts id={id} range={range} />
           <div className="panel target-facts">
             <DestinationFacts destination={data} />
           </div>
@@ -71,8 +74,10 @@ function DestinationPage({ id }: { id: string }): ReactElement {
 }
 
 function EndpointPage({ id }: { id: string }): ReactElement {
+  const range = rangeOf(useSearch({ from: '/o/$org/targets/$id' }).range);
   const { data: answer, error, refetch } = useRead('GET /webhook-endpoints/{id}', { path: { id } }, { everyMs });
   const endpoint = answer?.data;
+  const toList = useToList();
   return (
     <Page
       title={endpoint?.url ?? shortId(id)}
@@ -80,12 +85,18 @@ function EndpointPage({ id }: { id: string }): ReactElement {
       sub={endpoint === undefined ? undefined : <State state={endpointState(endpoint)} word={targetWord(endpointState(endpoint))} isPill />}
       actions={
         <>
+          <RangeChoice range={range} />
           <TestSend id={id} />
           <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
           <EditLink family="endpoints" id={id} />
           {endpoint === undefined ? null : <RotateSecret id={id} signing={endpoint} />}
           {endpoint === undefined ? null : <EndpointSwitch endpoint={endpoint} />}
+          {endpoint === undefined ? null : (
+            <DeleteAct family="webhook-endpoints" id={id} noun="endpoint" updatedAt={endpoint.updatedAt} onDeleted={toList}>
+              <EndpointEffect id={id} subscriptionCount={endpoint.subscriptionCount} />
+            </DeleteAct>
+          )}
         </>
       }
     >
@@ -96,6 +107,7 @@ function EndpointPage({ id }: { id: string }): ReactElement {
         ) : null
       ) : (
         <>
+          <EndpointCharts id={id} range={range} />
           <div className="panel target-facts">
             <EndpointFacts endpoint={endpoint} />
           </div>
@@ -104,6 +116,13 @@ function EndpointPage({ id }: { id: string }): ReactElement {
       )}
     </Page>
   );
+}
+
+/** Leaves the page of what is no more. */
+function useToList(): () => void {
+  const org = useOrganization();
+  const navigate = useNavigate();
+  return () => void navigate({ to: '/o/$org/targets', params: { org }, replace: true });
 }
 
 function Crumb(): ReactElement {
@@ -115,21 +134,50 @@ function Crumb(): ReactElement {
   );
 }
 
-function Charts({ id, range }: { id: string; range: Range }): ReactElement {
+function DestinationCharts({ id, range }: { id: string; range: Range }): ReactElement {
+  const query = { ...useSteps(range), destinationId: id };
+  const { data, error, refetch } = useRead('GET /analytics/series', { query }, { everyMs });
+  return <Charts series={data} range={range} error={error} retry={() => void refetch()} />;
+}
+
+function EndpointCharts({ id, range }: { id: string; range: Range }): ReactElement {
+  const query = { ...useSteps(range), endpointId: id };
+  const { data, error, refetch } = useRead('GET /webhooks/analytics/series', { query }, { everyMs });
+  return <Charts series={data?.data} range={range} error={error} retry={() => void refetch()} />;
+}
+
+function useSteps(range: Range): { from: string; step: string } {
   const now = useNow(60_000);
-  const query = useMemo(() => ({ from: beginOf(range, now), step: range.step, destinationId: id }), [range, now, id]);
-  const series = useRead('GET /analytics/series', { query }, { everyMs });
-  if (series.data !== undefined) return <SeriesCharts series={series.data} range={range} />;
-  return series.error === null ? (
-    <Loading what="the series" />
-  ) : (
-    <Failure message={series.error.message} requestId={series.error.requestId} retry={() => void series.refetch()} />
+  return { from: beginOf(range, now), step: range.step };
+}
+
+interface ChartsProps {
+  series: Answer<'GET /analytics/series'> | undefined;
+  range: Range;
+  error: ApiError | null;
+  retry: () => void;
+}
+
+function Charts({ series, range, error, retry }: ChartsProps): ReactElement {
+  if (series !== undefined) return <SeriesCharts series={series} range={range} />;
+  return error === null ? <Loading what="the series" /> : <Failure message={error.message} requestId={error.requestId} retry={retry} />;
+}
+
+function RangeChoice({ range }: { range: Range }): ReactElement {
+  const navigate = useNavigate();
+  return (
+    <Segments
+      label="Time range"
+      choices={ranges}
+      value={range.value}
+      onChange={(value) => void navigate({ to: '.', search: { range: value } as never, replace: true })}
+    />
   );
 }
 
 function Deliveries({ destinationId }: { destinationId: string }): ReactElement {
   const org = useOrganization();
-  const list = useCursorList('GET /deliveries', { destinationId });
+  const list = useCursorList('GET /deliveries', { destinationId: [destinationId] });
   return (
     <SentTable
       title="Deliveries"
@@ -150,7 +198,7 @@ function Deliveries({ destinationId }: { destinationId: string }): ReactElement 
 
 function Messages({ endpointId }: { endpointId: string }): ReactElement {
   const org = useOrganization();
-  const list = useCursorList('GET /outbound-messages', { endpointId });
+  const list = useCursorList('GET /outbound-messages', { endpointId: [endpointId] });
   return (
     <SentTable
       title="Messages"

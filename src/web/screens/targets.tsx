@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
-import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { rangeOf } from '../app/range.ts';
@@ -90,7 +90,7 @@ export function Targets(): ReactElement {
         empty={
           <Empty
             title="No target yet"
-            command={`curl ${location.origin}${urlOf('/destinations', {}, org)} \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"name": "billing", "url": "https://billing.example/hooks"}'`}
+            command={createCommand(org, '/destinations', '{"name": "billing", "url": "https://billing.example/hooks"}')}
           >
             <p>A target takes what Posthorn sends: a destination of your own, or a webhook endpoint of a customer.</p>
           </Empty>
@@ -130,7 +130,8 @@ function summary(rows: readonly Target[]): string {
   const of = (...wanted: string[]): number => rows.filter(({ state }) => wanted.includes(state)).length;
   const sick = rows.filter(({ state }) => isTrouble(state)).length;
   if (rows.length === 0) return '';
-  if (sick === 0) return `All ${count(rows.length)} targets take what they are sent.`;
+  if (sick + of('disabled') === 0)
+    return rows.length === 1 ? 'The target takes what it is sent.' : `All ${count(rows.length)} targets take what they are sent.`;
   const parts = [
     [of('circuit_open', 'half_open'), 'with an open circuit'],
     [of('failed'), 'failing'],

@@ -17,7 +17,7 @@ interface Outcome {
 }
 
 /** Sends a test to a target, and shows its answer. */
-export function TestSend({ id }: { id: string }): ReactElement {
+export function TestSend({ id, isSmall = false }: { id: string; isSmall?: boolean }): ReactElement {
   const destination = useWrite('POST /destinations/{id}/test');
   const endpoint = useWrite('POST /webhook-endpoints/{id}/test');
   const [isOpen, setOpen] = useState(false);
@@ -69,7 +69,7 @@ export function TestSend({ id }: { id: string }): ReactElement {
   };
   return (
     <>
-      <button type="button" className="btn is-sm" onClick={send}>
+      <button type="button" className={isSmall ? 'btn is-sm' : 'btn'} onClick={send}>
         <Icon name="send" />
         Send test
       </button>

@@ -136,7 +136,7 @@ function endSentence({ name, perMinute }: End, routes: readonly WiredRoute[], si
   }
   if (routes.length === 0) return `No route leads to ${name}.`;
   const sources = new Set(routes.map(({ sourceId }) => sourceId)).size;
-  return `${name} gets events by ${quantity(routes.length, 'route')} from ${quantity(sources, 'source')}${rate}.`;
+  return `${name} gets events by ${quantity(routes.length, 'route')} from ${quantity(sources, 'source')}${perMinute === 0 ? '; none ended in the last hour' : rate}.`;
 }
 
 function atRate(perMinute: number | null): string {

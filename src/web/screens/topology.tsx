@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback, useDeferredValue, useMemo, useState } from 'react';
-import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { createCommand } from '../app/create-command.ts';
 import { Page } from '../app/page.tsx';
 import { NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization } from '../app/use-api.ts';
@@ -183,7 +183,7 @@ function NoRoutes(): ReactElement {
   return (
     <Empty
       title="No route yet"
-      command={`curl ${location.origin}${urlOf('/routes', {}, org)} \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"name": "orders", "sourceId": "shop", "destinationIds": ["billing"]}'`}
+      command={createCommand(org, '/routes', '{"name": "orders", "sourceId": "shop", "destinationIds": ["billing"]}')}
     >
       <p>Without a route, events of a source are kept and go nowhere. A route leads them to destinations.</p>
     </Empty>

@@ -3,9 +3,9 @@ import type { ReactElement } from 'react';
 import type { Range } from '../app/range.ts';
 import { useOrganization } from '../app/use-api.ts';
 import { percent } from '../ui/format.ts';
-import { Code, State } from '../ui/state.tsx';
+import { State } from '../ui/state.tsx';
 import { Ago, Until } from '../ui/time.tsx';
-import { EndpointFailure } from './endpoint-failure.tsx';
+import { EndpointFailure, FailureWords } from './endpoint-failure.tsx';
 import { faultOf, isTrouble, type Target, type TargetList, targetWord } from './target-data.ts';
 
 const maxShown = 10;
@@ -76,12 +76,11 @@ function Cause({ target: { id, kind, failure } }: { target: Target }): ReactElem
   if (failure === null) return <span className="dim">–</span>;
   return (
     <>
-      {failure.responseStatus === null ? null : (
-        <>
-          <Code status={failure.responseStatus} />{' '}
-        </>
+      {kind === 'endpoint' ? (
+        <EndpointFailure id={id} at={failure.at} />
+      ) : (
+        <FailureWords status={failure.responseStatus} message={failure.errorMessage} />
       )}
-      {kind === 'endpoint' ? <EndpointFailure id={id} at={failure.at} /> : failure.errorMessage}
       <span className="sub">
         <Ago at={failure.at} />
       </span>
@@ -109,7 +108,13 @@ function Next({ target, targets }: { target: Target; targets: TargetList }): Rea
         </span>
       </>
     );
-  if (target.state === 'circuit_open') return <>A probe follows the cooldown</>;
+  if (target.state === 'circuit_open')
+    return (
+      <>
+        A probe
+        <span className="sub">after the cooldown</span>
+      </>
+    );
   return (
     <>
       Retries go on

@@ -38,13 +38,22 @@ interface ChartProps<Point> {
 const size: Area = { width: 470, height: 168, left: 44, right: 466, top: 16, bottom: 148 };
 const unitsPerLabel = 105;
 
+/** Something that happened at a moment. */
+export interface Mark {
+  atMs: number;
+  /** What happened, with its time. */
+  word: string;
+}
+
 interface BarsProps<Point> extends ChartProps<Point> {
   layers: readonly Layer<Point>[];
+  /** From 0, the left end, to 1. The sentence beside the chart names them. */
+  marks?: readonly number[];
   area?: Area;
 }
 
 /** Stacked bars over time; the first layer is at the bottom. */
-export function Bars<Point>({ label, points, timeOf, layers, area = size }: BarsProps<Point>): ReactElement {
+export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = size }: BarsProps<Point>): ReactElement {
   const sums = points.map((point) => layers.reduce((sum, { value }) => sum + value(point), 0));
   const steps = evenSteps(Math.max(1, ...sums));
   const top = steps.at(-1) ?? 1;
@@ -75,6 +84,15 @@ export function Bars<Point>({ label, points, timeOf, layers, area = size }: Bars
             .join('')}
         />
       ))}
+      {marks.map((share) => {
+        const d = `M${round(area.left + share * (area.right - area.left))} ${area.top - 6}V${area.bottom}`;
+        return (
+          <g key={share} fill="none">
+            <path className="s-ground" strokeWidth="4" d={d} />
+            <path className="s-open" strokeWidth="2" strokeDasharray="4 3" d={d} />
+          </g>
+        );
+      })}
     </Frame>
   );
 }

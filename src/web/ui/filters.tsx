@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactElement, type ReactNode, useId, useState } from 'react';
+import { type FormEvent, Fragment, type ReactElement, type ReactNode, useId, useState } from 'react';
 import { Icon } from './icon.tsx';
 
 export interface FilterField {
@@ -7,6 +7,8 @@ export interface FilterField {
   word: string;
   /** Absent: any text. */
   choices?: readonly { value: string; word: string }[];
+  /** What a filter in force shows of one of its values. Default: the word of the choice, or the value itself. */
+  show?: (value: string) => ReactNode;
   hint?: string;
 }
 
@@ -33,11 +35,13 @@ export function FilterBar({ fields, values, onChange, children }: FilterBarProps
   return (
     <search className="filters" aria-label="Filters">
       {children}
-      {set.map(({ name, word }) => (
+      {set.map(({ name, word, ...field }) => (
         <span className="chip" key={name}>
           <span className="k">{word}</span>
           <span className="o">is</span>
-          <span className="v">{values[name]}</span>
+          <span className="v">
+            <Shown value={values[name] ?? ''} field={field} />
+          </span>
           <button
             className="x"
             type="button"
@@ -66,6 +70,21 @@ export function FilterBar({ fields, values, onChange, children }: FilterBarProps
         </button>
       )}
     </search>
+  );
+}
+
+/** Any one of the values of a list is enough. */
+function Shown({ value, field: { choices, show } }: { value: string; field: Pick<FilterField, 'choices' | 'show'> }): ReactElement {
+  if (choices === undefined && show === undefined) return <>{value}</>;
+  return (
+    <>
+      {value.split(',').map((each, index) => (
+        <Fragment key={each}>
+          {index === 0 ? '' : ' or '}
+          {show?.(each) ?? choices?.find((choice) => choice.value === each)?.word ?? each}
+        </Fragment>
+      ))}
+    </>
   );
 }
 

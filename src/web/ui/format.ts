@@ -11,6 +11,11 @@ export function quantity(value: number, one: string, several = `${one}s`): strin
   return `${count(value)} ${value === 1 ? one : several}`;
 }
 
+/** How many of what is sent, such as `1 delivery` and `1,204 messages`. */
+export function sentQuantity(value: number, what: 'deliveries' | 'messages'): string {
+  return what === 'deliveries' ? quantity(value, 'delivery', 'deliveries') : quantity(value, 'message');
+}
+
 /** Bytes, such as `1.8 KB`. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;

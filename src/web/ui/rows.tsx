@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, memo, type ReactElement, type ReactNode, use, useEffect, useRef } from 'react';
+import { createContext, type KeyboardEvent, memo, type ReactElement, type ReactNode, use, useEffect, useMemo, useRef } from 'react';
 import { dayOf, ZoneContext } from './time.tsx';
 
 export interface Column<Row> {
@@ -25,17 +25,29 @@ export interface RowsProps<Row> {
   onTop?: (isAtTop: boolean) => void;
 }
 
-const rowHeight = 34;
-const denseHeight = 27;
 const nearEnd = 20;
+
+/** How close together the rows of tables are. */
+export type Density = 'standard' | 'compact';
+export const DensityContext = createContext<Density>('standard');
+
+/** Of a row, in pixels: the token follows the density, the pointer and the reader's font size. */
+function heightOf(token: string): number {
+  const style = getComputedStyle(document.documentElement);
+  return Number.parseFloat(style.getPropertyValue(token)) * Number.parseFloat(style.fontSize);
+}
 
 /** A table of any length: only the rows in view are in the page. A click selects a row, and while the table has the focus the arrows do. */
 export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   const { label, columns, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
   const frame = useRef<HTMLElement>(null);
   const today = dayOf(new Date(), use(ZoneContext));
-  const height = isDense ? denseHeight : rowHeight;
+  const density = use(DensityContext);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the token follows the density
+  const height = useMemo(() => heightOf(isDense ? '--row-dense' : '--row'), [isDense, density]);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 12 });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows of another height stand elsewhere
+  useEffect(() => virtual.measure(), [height, virtual]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {

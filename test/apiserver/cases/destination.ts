@@ -185,6 +185,9 @@ const httpSettings: ValidationCase[] = [
   ...['hmac-sha256', 'ed25519', 'both'].map((signatureScheme) =>
     valid(`a signing secret for ${signatureScheme}`, http({ signingSecretRef: secretRef, signatureScheme })),
   ),
+  valid('a disabled destination that waits for its signing secret', { enabled: false, ...http({ awaitsSigningSecret: true }) }),
+  valid('one that has it', http({ signingSecretRef: secretRef, awaitsSigningSecret: true })),
+  invalid('an enabled destination that waits for its signing secret', http({ awaitsSigningSecret: true }), 'spec.http.awaitsSigningSecret'),
   invalid(
     'a signature scheme that there is not',
     http({ signingSecretRef: secretRef, signatureScheme: 'v1a' }),

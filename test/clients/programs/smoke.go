@@ -62,7 +62,7 @@ func main() {
 	check(json.Unmarshal(had(json.Marshal(record)), &change) == nil, "a record is a change")
 	timeoutMs := 5000
 	change.TimeoutMs = &timeoutMs
-	changed := had(api.UpdateDestinationWithResponse(ctx, destination.Id, change))
+	changed := had(api.UpdateDestinationWithResponse(ctx, destination.Id, nil, change))
 	check(changed.JSON200 != nil && *changed.JSON200.TimeoutMs == timeoutMs, "%s", changed.Body)
 
 	missing := had(api.GetDestinationWithResponse(ctx, "nothing"))
@@ -91,8 +91,8 @@ func main() {
 	}
 	check(len(listed) == 3, "all pages together are the list: %v", listed)
 
-	check(had(api.DeleteRouteWithResponse(ctx, route.Id)).StatusCode() == 204, "the route is deleted")
-	check(had(api.DeleteDestinationWithResponse(ctx, destination.Id)).StatusCode() == 204, "the destination is deleted")
-	check(bool(had(api.DeleteWebhookApplicationWithResponse(ctx, application.Id)).JSON200.Success), "the application is deleted")
+	check(had(api.DeleteRouteWithResponse(ctx, route.Id, nil)).StatusCode() == 204, "the route is deleted")
+	check(had(api.DeleteDestinationWithResponse(ctx, destination.Id, nil)).StatusCode() == 204, "the destination is deleted")
+	check(bool(had(api.DeleteWebhookApplicationWithResponse(ctx, application.Id, nil)).JSON200.Success), "the application is deleted")
 	fmt.Println("done")
 }

@@ -17,6 +17,19 @@ export function secretsCases(c: StoreContext): void {
       watch.stop();
     });
 
+    test('the metadata of one object names the managers of its fields, and has no contents', async () => {
+      await c.store.create(c.secret('s', { password: 'c2VjcmV0' }), { manager: 'one' });
+      await c.store.create(c.secret('s2', { password: 'c2VjcmV0' }), { manager: 'two' });
+      await c.store.create(c.route('r'), { manager: 'three' });
+      const of = async (kind: 'Secret' | 'Route', name: string) => await c.store.getMetadata(kind, c.key(name));
+      const managers = async (...of_: Parameters<typeof of>) => (await of(...of_)).managedFields?.map(({ manager }) => manager);
+      expect(await managers('Secret', 's')).toEqual(['one']);
+      expect(await managers('Route', 'r')).toEqual(['three']);
+      expect(await of('Secret', 's')).toMatchObject({ name: 's', namespace: c.namespace, uid: expect.any(String) });
+      expect(JSON.stringify(await of('Secret', 's'))).not.toContain('c2VjcmV0');
+      await expectCode(of('Secret', 'missing'), 'RESOURCE_NOT_FOUND');
+    });
+
     test('one key is applied without the others, and its owner is told', async () => {
       await c.store.create(c.secret('s', { a: 'YQ==' }), { manager: 'one' });
       const both = await c.store.apply(

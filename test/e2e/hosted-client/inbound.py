@@ -187,7 +187,9 @@ async def deliveries(c):
     read = await value(c.events.get(delivery.event_id))
     equal((read.payload["kind"], read.source_name, read.headers["x-order"][:1]), ("order", "Orders", PREFIX))
     equal([(each.id, each.status, each.attempt_count) for each in read.deliveries], [(delivery.id, "delivered", 1)])
-    for name in ("event_type", "search", "signature_valid"):
+    for sent, wanted in (("1", True), ("false", False)):
+        assert {each.signature_valid for each in (await value(c.events.list(signature_valid=sent))).data} <= {wanted}
+    for name in ("event_type", "search"):
         await refused(f"events.list with {name}", lambda: c.events.list(**{name: "1"}), hookbase.ValidationError)
     await refused("events.debug", lambda: c.events.debug(event.id), hookbase.NotFoundError)
     await refused("events.export", lambda: c.events.export(), hookbase.NotFoundError)

@@ -234,7 +234,62 @@ export function describeCancel(start: () => Promise<FacadeWorld>): void {
     });
   });
 
+  test('a filter may name several destinations, routes, endpoints and applications, as lists do', async () => {
+    const ids = await accept(['dst_a', 'dst_b', 'dst_c']);
+    const cancel = async (filter: object) => (await call('POST', '/deliveries/cancel', { filter, dryRun: true })).body;
+    expect(await cancel({ destinationId: ['dst_a', 'dst_c'] })).toMatchObject({ matched: 2 });
+    expect(await cancel({ destinationId: ['dst_b'], routeId: ['rte_a'] })).toMatchObject({ matched: 1 });
+    const named = { filter: { destinationId: ['dst_b', 'dst_c'], routeId: 'rte_a' } };
+    expect((await call('POST', '/deliveries/cancel', named)).body).toMatchObject({ matched: 2, cancelled: 2 });
+    expect((await take()).map(({ messageId }) => messageId)).toEqual(ids.slice(0, 1));
+    const sent = newWebhookEvent(
+      org,
+      ['ep_a', 'ep_b', 'ep_c'].map((id) => ({ id, applicationId: 'app_a' })),
+    );
+    await world.acceptor.accept(sent);
+    const filter = { endpointId: ['ep_a', 'ep_c'], applicationId: ['app_a'] };
+    expect((await call('POST', '/outbound-messages/cancel', { filter })).body.data).toMatchObject({ matched: 2, cancelled: 2 });
+    const { data } = (await call('GET', '/outbound-messages?status=pending')).body;
+    expect(data).toMatchObject([{ endpointId: 'ep_b' }]);
+  });
+
+  test('a filter by event cancels what waits of it, and nothing of others', async () => {
+    const event = newEvent({ org, destinations: ['dst_a', 'dst_b', 'dst_c'] });
+    const notBeforeMs = Date.now() + 3_600_000;
+    await world.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((each) => ({ ...each, notBeforeMs })) });
+    const [other = ''] = await accept();
+    const cancel = async (filter: object, dryRun = false) => (await call('POST', '/deliveries/cancel', { filter, dryRun })).body;
+    expect(await cancel({ eventId: event.id, destinationId: 'dst_b' }, true)).toMatchObject({ matched: 1, scanned: expect.any(Number) });
+    expect(await cancel({ eventId: event.id, id: [other] }, true)).toMatchObject({ matched: 0 });
+    expect(await cancel({ eventId: event.id })).toMatchObject({ matched: 3, cancelled: 3, nextCursor: null });
+    expect(await cancel({ eventId: event.id })).toMatchObject({ matched: 0 });
+    expect((await take()).map(({ messageId }) => messageId)).toEqual([other]);
+
+    const sent = newWebhookEvent(org, [{ id: 'ep_a', applicationId: 'app_a' }]);
+    await world.acceptor.accept(sent);
+    await acceptMessage();
+    const ofEvent = { filter: { eventId: sent.id } };
+    expect((await call('POST', '/outbound-messages/cancel', ofEvent)).body.data).toMatchObject({ matched: 1, cancelled: 1 });
+    expect(await call('POST', '/deliveries/cancel', ofEvent)).toMatchObject({ status: 404 });
+    expect(await call('POST', '/outbound-messages/cancel', { filter: { eventId: event.id } })).toMatchObject({ status: 404 });
+  });
+
+  test('a filter by an event with more than 1,000 messages is refused', async () => {
+    const targets = Array.from({ length: 1001 }, (_, i) => ({ id: `ep_${i}`, applicationId: 'app_a' }));
+    const sent = newWebhookEvent(org, targets);
+    await world.acceptor.accept(sent);
+    const complaint = 'is of an event with more than 1000 messages: narrow by other filters';
+    expect(await call('POST', '/outbound-messages/cancel', { filter: { eventId: sent.id } })).toMatchObject({
+      status: 400,
+      body: { details: { 'filter.eventId': [complaint] } },
+    });
+  });
+
   test.each([
+    ['deliveries/cancel', { filter: { destinationId: [] } }, 400],
+    ['deliveries/cancel', { filter: { destinationId: Array.from({ length: 11 }, (_, i) => `dst_${i}`) } }, 400],
+    ['deliveries/cancel', { filter: { routeId: ['unknown', 'rte_a'] } }, 404],
+    ['deliveries/cancel', { filter: { eventId: 'unknown' } }, 404],
     ['deliveries/cancel', { filter: { where: 'event.data.' } }, 400],
     ['deliveries/cancel', { filter: { status: ['dlq'] } }, 400],
     ['deliveries/cancel', { filter: { attemptsMin: 3, attemptsMax: 1 } }, 400],

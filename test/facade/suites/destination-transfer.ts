@@ -306,7 +306,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
         const refused = await world.request('PATCH', `/api/destinations/${slug}`, { key: to, body: { enabled: true } });
         expect([refused.status, refused.body.code]).toEqual([400, 'CREDENTIALS_REQUIRED']);
       }
-      const given = { authConfig: { token: 'another-long-token-1' }, enabled: true };
+      const given = { authConfig: { token: 'another-long-token-1' }, signingSecret, enabled: true };
       const enabled = await world.request('PATCH', '/api/destinations/bearer', { key: to, body: given });
       expect([enabled.status, enabled.body.enabled, enabled.body.authConfig.token]).toEqual([200, true, '••••en-1']);
     });

@@ -59,6 +59,19 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
   });
 
+  test('an organization tells its plan, its backlog and what has ended in the last hour, to its members alone', async () => {
+    const id = (await world.request('GET', '/api/organizations')).body.data[0].id;
+    const { status, body } = await explain(id);
+    expect([status, body]).toMatchObject([200, { id, kind: 'organization', state: 'ready', waitsFor: null, next: null, advice: [] }]);
+    expect(body.summary).toBe(
+      'The organization "acme" has the plan enterprise. Deliveries and messages not ended: 0, failed in the last hour: 0.',
+    );
+    expect(textOf(body, 'deliveries')).toEqual(['In the last hour 0 deliveries arrived, and 0 deliveries failed for good.']);
+    expect(textOf(body, 'messages')).toEqual(['In the last hour 0 messages arrived, and 0 messages failed for good.']);
+    const asStranger = await explain(id, await world.addKey('stranger'));
+    expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
+  });
+
   test('an API key is explained to admins alone', async () => {
     const { id } = (await world.create('api-keys', { role: 'viewer' })).apiKey;
     for (const each of [id, `key_${'a'.repeat(26)}`]) {

@@ -33,6 +33,21 @@ export function describeLists({ world, least }: { world(): FacadeWorld; least(fa
       expect((await world().request('GET', `/api/${family}?search=${slug}s`)).body.data).toEqual([]);
     });
 
+    test.each(['destinations', 'routes', 'sources', 'filters', 'transforms', 'schemas', 'notification-channels'])(
+      'of %s are narrowed to ids and slugs, of which unknown ones are left out',
+      async (family) => {
+        const made = async () => (await post(family, await least(family))).body;
+        const [one, other, third] = [await made(), await made(), await made()];
+        const ids = async (query: string): Promise<string[]> =>
+          (await world().request('GET', `/api/${family}?${query}`)).body.data.map(({ id }: { id: string }) => id).sort();
+        expect(await ids(`id=${one.id},nothing-such,${third.id}`)).toEqual([one.id, third.id].sort());
+        expect(await ids(`id=${one.id}&id=${other.slug}`)).toEqual([one.id, other.id].sort());
+        expect(await ids(`id=${one.id},${other.id}&page=1&pageSize=1`)).toHaveLength(1);
+        expect(await ids('id=nothing-such')).toEqual([]);
+        expect((await world().request('GET', `/api/${family}?id=${'x,'.repeat(3)}`)).body.code).toBe('INVALID_QUERY');
+      },
+    );
+
     test('of sources are filtered by enabled', async () => {
       const name = 'Switched source';
       const on = (await post('sources', { name })).body;

@@ -36,6 +36,7 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
   test('a destination that the API made shows its manifest, owned by nobody else, with its conditions', async () => {
     const { id } = await world.create('destinations', { name: 'Orders', slug: 'orders', url, timeoutMs: 4321 });
     await eventually(async () => expect((await read(id)).body.conditions).not.toEqual([]));
+    expect((await world.request('GET', `/api/manifests/${id}/events`)).body).toEqual({ isKept: false, data: [] });
     const { status, body } = await read(id);
     expect([status, body]).toEqual([
       200,

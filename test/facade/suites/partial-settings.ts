@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** What a setting is when only a part of it is sent, with any store behind the API. */
@@ -120,6 +121,15 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
       await expect(read('of-git')).resolves.toMatchObject({ throttle: { rateLimit: 5 } });
       expect((await patch('of-git', { throttle: { queueLimit: 10 } })).status).toBe(200);
       expect((await patch('of-git', { throttle: { rateLimit: 6 } })).body.code).toBe('FIELD_MANAGED');
+    });
+
+    test('a part of a throttle is taken out of one that Git owns, which stays', async () => {
+      const spec = { type: 'http', http: { url }, throttle: {} };
+      await world.store.apply({ kind: 'Destination', metadata: { name: 'empty-of-git', namespace: 'acme' }, spec }, { manager: 'argocd' });
+      await eventually(async () => expect((await patch('empty-of-git', { throttle: { ...rate, queueLimit: 10 } })).status).toBe(200));
+      const off = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, queueLimit: null };
+      const { status, body } = await patch('empty-of-git', { throttle: off });
+      expect([status, body.throttle]).toEqual([200, expect.objectContaining({ mode: 'off', rateLimit: null, queueLimit: null })]);
     });
   });
 

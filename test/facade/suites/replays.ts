@@ -27,6 +27,19 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
   const read = async (id: string) => (await replays('GET', `/${id}`)).body;
 
   describe('a replay', () => {
+    test('a replay keeps the hops of the request that makes it, and is refused above 8', async () => {
+      const make = (hop: string) => replays('POST', '', { body: { what: 'messages' }, headers: { 'x-posthorn-hop': hop } });
+      const { status, body } = await make('8');
+      expect(status).toBe(201);
+      const object = await world.store.get('Replay', { namespace: 'acme', name: body.slug });
+      expect(object.metadata.annotations).toMatchObject({ 'posthorn.dev/hop': '8' });
+      await eventually(async () => expect(await world.registry.getOfAny('replay', body.id)).toMatchObject({ hop: 8 }));
+      const plain = await create({ what: 'messages' });
+      expect(await world.registry.getOfAny('replay', plain.id)).not.toHaveProperty('hop');
+      for (const hop of ['9', '-1', 'two']) expect(await make(hop)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      for (const { id } of [body, plain]) await replays('DELETE', `/${id}`);
+    });
+
     test('a replay is made with its defaults under a random slug, and reads as it was answered', async () => {
       const created = await create({ what: 'messages' });
       expect(created).toEqual({
@@ -120,6 +133,7 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
           body: { applicationId: application.id, url: 'https://customer.example.com/' },
         })
       ).body.data;
+      await world.create('event-types', { name: 'order.paid' });
       const filter = { status: ['exhausted'], applicationId: application.id, endpointId: endpoint.id, eventType: 'order.paid' };
       expect(await create({ what: 'messages', filter })).toMatchObject({ filter });
     });
@@ -177,6 +191,10 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
       [
         { what: 'messages', filter: { applicationId: 'app_a' } },
         /^filter\.applicationId is none that the organization has: There is no application "app_a"\.$/,
+      ],
+      [
+        { what: 'messages', filter: { eventType: 'order.payed' } },
+        /^filter\.eventType is none that the organization has: There is no event type "order\.payed"\.$/,
       ],
       [{ what: 'deliveries', filter: { routeId: 'nobody' } }, /^filter\.routeId: there is no route "nobody"\.$/],
       [{ what: 'deliveries', filter: { destinationId: 'nobody' } }, /^filter\.destinationId: there is no destination "nobody"\.$/],

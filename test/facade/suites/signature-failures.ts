@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -113,6 +114,32 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
     await eventually(async () =>
       expect((await failuresOf(id)).body.data).toMatchObject([{ reason: 'header_missing', header: 'x-hub-signature-256', refused: false }]),
     );
+  });
+
+  test('the story of a source tells why signatures failed, with what to do until an event comes', async () => {
+    const secret = 'a secret of the repository';
+    const { id, slug } = await source({ provider: 'github', signingSecret: secret });
+    const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
+    await world.create('routes', { sourceId: id, destinationIds: [destination.id] });
+    const explained = async () => {
+      const { story, advice } = (await world.request('GET', `/api/explain/${id}`)).body;
+      const said = story.filter(({ what }: { what: string }) => what.startsWith('signature_failure'));
+      return { said: said.map(({ text }: { text: string }) => text), advice: advice.map(({ text }: { text: string }) => text) };
+    };
+    expect(await explained()).toEqual({ said: [], advice: [] });
+    expect(await send(slug)).toBe(401);
+    expect(await send(slug)).toBe(401);
+    const said = [
+      '2 requests from 127.0.0.1 were refused. The request has no header x-hub-signature-256.',
+      'Requests whose signatures failed: 2.',
+    ];
+    const advice = [expect.stringMatching(/^Let the sender sign its requests/), 'Read from where and how often signatures fail.'];
+    await eventually(async () => expect(await explained()).toEqual({ said, advice }));
+    const { advice: told } = (await world.request('GET', `/api/explain/${id}`)).body;
+    expect(told[1].command).toContain(`"$URL/api/sources/${id}/signature-failures"`);
+    const signature = createHmac('sha256', secret).update('{"canary":1}').digest('hex');
+    expect(await send(slug, { 'x-hub-signature-256': `sha256=${signature}` })).toBe(200);
+    await eventually(async () => expect(await explained()).toEqual({ said, advice: [] }));
   });
 
   test('another organization sees nothing of the failures of a source, nor of a source of its own with the same name', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { newSigningKey } from '../../../src/core/ed25519-keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { breakOff } from '../broken-off.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
@@ -83,6 +84,20 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
     expect((await patch(together.id, { signingSecret, rejectInvalidSignatures: false })).body.rejectInvalidSignatures).toBe(false);
     expect((await patch(together.id, { signingSecret: null, rejectInvalidSignatures: false })).body.rejectInvalidSignatures).toBe(false);
     expect((await create({ provider: 'github', signingSecret: 'eleven-char' })).body.signingSecretLast4).toBeNull();
+  });
+
+  test('public keys are secrets of sources that keep Standard Webhooks, and no secret is made in place of one', async () => {
+    const publicKey = `whpk_${Buffer.alloc(32, 9).toString('base64')}`;
+    const { body: source } = await create({ provider: 'standard-webhooks', signingSecret: publicKey });
+    expect(source).toMatchObject({ hasSigningSecret: true, rejectInvalidSignatures: true });
+    const rotate = (body: object) => world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body });
+    expect(await rotate({})).toMatchObject({ status: 400, body: { message: expect.stringContaining('verifies with a public key') } });
+    expect(await rotate({ signingSecret: newSigningKey() })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/^signingSecret contains a whsk_ key/) },
+    });
+    const { status, body } = await rotate({ signingSecret: `whpk_${Buffer.alloc(32, 8).toString('base64')}` });
+    expect([status, body.previousSecretExpiresAt]).toEqual([200, expect.any(String)]);
   });
 
   test('a handshake has a verify token that is never shown, and that goes with another handshake', async () => {

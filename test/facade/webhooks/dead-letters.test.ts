@@ -120,12 +120,18 @@ describe('the list', () => {
       ['eventType=order.lost', [lost]],
       [`applicationId=${second.applicationId}`, [undecryptable, lost]],
       [`endpointId=${third.id}`, [undecryptable]],
+      [`id=${exhausted},${lost},msg_none`, [lost, exhausted]],
+      [`id=${exhausted},${lost}&reason=circuit_breaker_exhausted`, [lost]],
+      [`id=${exhausted}&endDate=2020-01-01T00:00:00Z`, []],
       [`applicationId=${second.applicationId}&endpointId=${second.id}`, [lost]],
       ['startDate=2020-01-01T00:00:00Z', [undecryptable, lost, exhausted]],
       ['endDate=2020-01-01T00:00:00Z', []],
     ] as const)
       expect([query, await listed(`?${query}`)]).toEqual([query, ids]);
     const { dlqMovedAt } = await message(lost);
+    // Others are not looked at.
+    const { body } = await world.facade.request('GET', `/api/outbound-messages/dlq/messages?id=${exhausted}`);
+    expect(body.pagination).toEqual({ hasMore: false, nextCursor: null, scanned: 1 });
     expect(await listed(`?startDate=${dlqMovedAt}&endDate=${dlqMovedAt}`)).toContain(lost);
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../../src/core/webhook.ts';
 import { eventually } from '../../support/eventually.ts';
-import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { field } from '../../support/redis-fields.ts';
 import { targetSetting } from '../../support/target-setting.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
@@ -46,7 +46,10 @@ test('a webhook event tells its messages and why subscriptions got nothing', asy
   await world.end(delivered);
   const body = await explain(eventId);
   expect(body).toMatchObject({ kind: 'webhook event', state: 'delivered', waitsFor: null });
-  expect(body.story.find(({ what }: { what: string }) => what === 'message').data).toMatchObject({ endpointId: one.endpoint.id });
+  expect(body.story.find(({ what }: { what: string }) => what === 'message')).toMatchObject({
+    text: expect.stringContaining('It is delivered after 1 attempt. Its body is the payload, signed with hmac-sha256.'),
+    data: { endpointId: one.endpoint.id, payloadForm: 'full', signatureScheme: 'hmac-sha256' },
+  });
   expect(body.story.at(-1).text).toBe(
     `The endpoint ${other.endpoint.id} got nothing: label mismatch (the label tier must be "gold", and the event has "bronze").`,
   );
@@ -70,6 +73,24 @@ test('a message to an endpoint waits for its next attempt, and is a dead letter 
   const body = await explain(deadId);
   expect(body).toMatchObject({ state: 'dlq', summary: expect.stringContaining('its receiver rejected it and allows no further attempt') });
   expect(body.advice.at(-1).command).toContain(`/api/outbound-messages/dlq/${deadId}/retry`);
+  await world.store.deleteEndpoint(world.org, endpoint.id);
+});
+
+test('an endpoint tells its backlog: what waits, since when, and what is scheduled', async () => {
+  const { endpoint } = await subscribed();
+  const backlog = async () => (await explain(endpoint.id)).story.find(({ what }: { what: string }) => what === 'backlog');
+  expect(await backlog()).toMatchObject({ data: { messages: 0, scheduled: 0, oldestAt: null } });
+  const beganMs = Date.now();
+  for (let i = 0; i < 2; i++) await send();
+  await world.end(later);
+  await send();
+  const body = { eventType: type.name, payload: { total: 1 }, delaySeconds: 3600 };
+  await world.facade.request('POST', '/api/send-event', { body });
+  const { text, data } = await backlog();
+  expect(data).toEqual({ messages: 3, scheduled: 1, oldestAt: expect.any(String) });
+  expect(Date.parse(data.oldestAt)).toBeGreaterThanOrEqual(beganMs);
+  expect(text).toBe(`Messages not ended: 3, the oldest of those that are due since ${data.oldestAt}; scheduled for later: 1.`);
+  await world.clear();
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });
 
@@ -112,6 +133,27 @@ test('a dead letter for which its endpoint was disabled too long says so, and wh
     expect.stringContaining(`/api/outbound-messages/dlq/${id}/retry`),
   ]);
   await world.store.deleteEndpoint(world.org, endpoint.id);
+});
+
+test('a dead letter whose endpoint answered 410 says so, and that the endpoint is to be enabled as long as it is not', async () => {
+  const { endpoint } = await subscribed();
+  await send();
+  const attempt = { ...failure, responseStatus: 410, errorType: 'gone' as const };
+  const [id = ''] = await world.end({ type: 'dead', attempt, reason: 'destination_not_found', isRejected: true });
+  await world.store.updateEndpoint(world.org, endpoint.id, { isDisabled: true, disabledReason: 'the endpoint answered 410 Gone' });
+  const again = expect.stringContaining(`/api/outbound-messages/dlq/${id}/retry`);
+  const body = await explain(id);
+  expect(body.summary).toBe(
+    'The message is given up. It is a dead letter, because its receiver answered 410 Gone, which disabled the endpoint.',
+  );
+  expect(body.advice).toEqual([
+    { text: 'Enable the endpoint.', command: expect.stringContaining(`-X PATCH "$URL/api/webhook-endpoints/${endpoint.id}"`) },
+    { text: 'Send it again once the cause is repaired.', command: again },
+  ]);
+  await world.store.updateEndpoint(world.org, endpoint.id, { isDisabled: false });
+  expect((await explain(id)).advice).toEqual([expect.objectContaining({ command: again })]);
+  await world.store.deleteEndpoint(world.org, endpoint.id);
+  expect((await explain(id)).advice[0].text).toContain('Create what is missing again');
 });
 
 test('an event without a subscription says how one is made, unless it was sent to endpoints by name', async () => {

@@ -317,7 +317,7 @@ test('50,000 messages are exported whole, as JSON and as CSV', async () => {
   const rows = await csvRows(csv.text);
   expect(rows).toHaveLength(count);
   expect(new Set(rows.map(({ id }) => id))).toEqual(sent);
-}, 300_000);
+}, 600_000);
 
 test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a process whose heap could not hold half of them', async () => {
   const [count, atOnce] = [50_000, 1000];
@@ -362,7 +362,7 @@ test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a pro
   } finally {
     await api.stop();
   }
-}, 300_000);
+}, 600_000);
 
 /** Resolves when no script is run any more. */
 async function redisIsQuiet(): Promise<void> {

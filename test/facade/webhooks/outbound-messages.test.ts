@@ -159,6 +159,23 @@ describe('a message', () => {
     }
   });
 
+  test('an event type that the organization never had is 404 in every list and export, also among others; one that was deleted is known', async () => {
+    await world.send([await world.endpoint()], { eventType: 'order.made' });
+    const paths = ['outbound-messages', 'outbound-messages/dlq/messages', 'webhook-events', 'outbound-messages/export'];
+    for (const path of paths) {
+      const ask = (eventType: string) => world.facade.request('GET', `/api/${path}?eventType=${eventType}`);
+      expect([path, (await ask('order.made')).status]).toEqual([path, 200]);
+      const isSingle = path.endsWith('export');
+      for (const wanted of ['order.unknown', ...(isSingle ? [] : ['order.made,order.unknown'])]) {
+        const { status, body } = await ask(wanted);
+        expect([path, status, body.error, body.message]).toEqual([path, 404, 'Not found', 'There is no event type "order.unknown".']);
+      }
+    }
+    const cancelled = await call('POST', '/cancel', { filter: { eventType: 'order.unknown' }, dryRun: true });
+    expect(cancelled.status).toBe(404);
+    expect((await world.facade.request('GET', '/api/stream?eventType=order.unknown')).status).toBe(404);
+  });
+
   test('the id of another organization is unknown, and so is that of a part of Redis', async () => {
     const target = await world.endpoint();
     await world.send([target]);
@@ -212,6 +229,8 @@ test('attempts of a message have all fields, the first first', async () => {
       errorMessage: 'status 500',
       createdAt: '1970-01-01T00:00:01.000Z',
       completedAt: '1970-01-01T00:00:01.007Z',
+      payloadForm: 'full',
+      signatureScheme: 'hmac-sha256',
       detail: shownSampleDetail,
     },
     expect.objectContaining({ attemptNumber: 2, status: 'success', responseStatus: 200, responseBody: 'ok', errorType: null }),

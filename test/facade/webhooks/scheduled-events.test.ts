@@ -47,8 +47,17 @@ test('an event with deliverAt waits until then: its record, its message and its 
   expect(body).toMatchObject({
     waitsFor: { reason: 'scheduled', until: deliverAt },
     next: { what: 'attempt', at: deliverAt },
-    advice: [],
+    advice: [{ command: expect.stringContaining(`/api/outbound-messages/${message.id}/cancel`) }],
   });
+  const { advice } = (await world.request('GET', `/api/explain/${event.id}`)).body;
+  expect(advice).toEqual([
+    {
+      text: 'Cancel what waits of the event if it is not to be sent.',
+      command: expect.stringContaining(
+        `/api/outbound-messages/cancel" -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"filter":{"eventId":"${event.id}"}}'`,
+      ),
+    },
+  ]);
   expect(body.story.map(({ what }: { what: string }) => what)).toContain('scheduled');
 });
 
@@ -103,4 +112,26 @@ test('the same idempotencyKey gets the first answer, with the first time', async
   const { event, message } = await messageOf(first.body.data.eventId);
   expect(Date.parse(event.deliverAt)).toBeGreaterThan(Date.now() + 500_000);
   expect(event.messages ?? [message]).toHaveLength(1);
+});
+
+test('a scheduled event counts to the month when it is sent, and a cancel gives nothing back', async () => {
+  const spec = { namespace: 'planned', plan: 'free' as const, limits: { monthlyMessages: 1 } };
+  await world.store.apply({ kind: 'Organization', metadata: { name: 'planned' }, spec }, { manager: 'kubectl' });
+  await eventually(() => world.store.get('Namespace', { name: 'planned' }));
+  const key = await world.addKey('planned');
+  const make = async (path: string, body: object) => (await world.request('POST', `/api${path}`, { key, body })).body.data;
+  await make('/event-types', { name: eventType });
+  const application = await make('/webhook-applications', { name: 'Customer' });
+  const endpoint = await make('/webhook-endpoints', { applicationId: application.id, url: 'https://planned.example/' });
+  await make('/webhook-subscriptions', { endpointId: endpoint.id, eventTypeId: eventType });
+  const sendOne = (body: object) => world.request('POST', '/api/send-event', { key, body: { eventType, payload: {}, ...body } });
+  const scheduled = await eventually('the organization to send', 20_000, async () => {
+    const answer = await sendOne({ delaySeconds: 604_800 });
+    return answer.body.data?.messagesQueued === 1 && answer.body.data;
+  });
+  expect(await sendOne({})).toMatchObject({ status: 429, body: { error: 'Monthly limit exceeded' } });
+  const cancel = { filter: { eventId: scheduled.eventId } };
+  const { body } = await world.request('POST', '/api/outbound-messages/cancel', { key, body: cancel });
+  expect(body.data).toMatchObject({ cancelled: 1 });
+  expect(await sendOne({ delaySeconds: 60 })).toMatchObject({ status: 429 });
 });

@@ -101,6 +101,8 @@ describe('an event', () => {
     const { status, body } = await send({ eventType: type.name, payload: null });
     expect([status, body.data]).toEqual([201, { eventId: expect.any(String), messagesQueued: 0, endpoints: [] }]);
     expect((await messages.event(webhookOrganization(org), body.data.eventId))?.payload?.toString()).toBe('null');
+    const read = await world.request('GET', `/api/webhook-events/${body.data.eventId}`);
+    expect(read.body.data).toMatchObject({ payload: null, payloadEncoding: 'json' });
   });
 
   test('an event finds a subscription that was made just before, and misses one that is disabled', async () => {

@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
 import { awayFromTheEndOf } from '../../support/away-from-the-end-of.ts';
 import { moveTallies } from '../../support/move-tallies.ts';
-import { dead, delivered, takeFrom } from '../../support/queue-worker.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { dropped, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
 
 const periodMs = 300_000;
@@ -76,6 +76,27 @@ test.each(['tallies', 'sums', 'both'])(
     });
     const idle = { backlog: 0, oldestAgeMs: null, scheduled: 0 };
     expect(await shownBy(`&endpointId=${first.id}`)).toMatchObject({ earlier: [3, 1, 1, 1, 0, 2], latest: nothing, now: idle });
+  },
+);
+
+test.each([false, true])(
+  'the series of an endpoint, its application and the organization count the openings of its circuit (folded: %s)',
+  async (isFolded) => {
+    const [endpoint, other] = [await world.endpoint(), await world.endpoint()];
+    await world.send([endpoint]);
+    const circuit = { failureThreshold: 1, cooldownSeconds: 3600, probeSuccessThreshold: 1 };
+    await settleAll(world.queue, 'w1', await takeFrom(world.queue, 'w1', 1, { circuit }), dead);
+    await sent(other, dead);
+    await move(1);
+    if (isFolded) await fold();
+    const openedIn = async (query: string) => {
+      const { points, total } = await series(`?step=5m${query}`);
+      return [points.at(-2).circuitsOpened, total.circuitsOpened, total.attempts];
+    };
+    expect(await openedIn('')).toEqual([1, 1, 2]);
+    expect(await openedIn(`&applicationId=${endpoint.applicationId}`)).toEqual([1, 1, 1]);
+    expect(await openedIn(`&endpointId=${endpoint.id}`)).toEqual([1, 1, 1]);
+    expect(await openedIn(`&endpointId=${other.id}`)).toEqual([0, 0, 1]);
   },
 );
 

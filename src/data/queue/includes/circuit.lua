@@ -3,6 +3,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "../../feed/includes/feed.lua"
+-- @include "waiting.lua"
 
 -- The circuit breaker of a target, in its hash. State: cs `o` open or `h` half-open (absent: closed), cg its generation, ca
 -- when it began, co when the outage began, cu end of the cooldown, cn consecutive failures, cp successful probes, cr begin of
@@ -32,7 +33,7 @@ local function circuit_begin(n, state, id)
   if state == 'o' then
     local ends = now + tonumber(t[6] or '300000')
     call('HSET', key, 'cu', ends, 'co', t[5] or now)
-    call('ZADD', P .. 'waiting', ends, '!' .. n)
+    waiting.add('!' .. n, t[1], ends)
     call('DEL', P .. 'probe:' .. n)
   end
   if state == (t[8] or 'c') then
@@ -42,7 +43,7 @@ local function circuit_begin(n, state, id)
   -- A probe that fails goes on with the same outage.
   if state == 'c' or (state == 'o' and not t[8]) then
     if t[9] then
-      note_end(t[2], t[3], state, 1, '-')
+      note_end(t[1], t[2], t[3], state, 1, '-')
     end
     if t[10] then
       note_own(state, t[1], t[2], t[3], id or '-', '')

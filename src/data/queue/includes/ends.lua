@@ -1,24 +1,41 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/hints.lua"
+-- @include "account.lua"
 
 -- The log of what ends at targets whose route has alerts (al in the target's hash): the stream `ends`, which src/notify reads and
 -- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
 -- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.
 -- Entries with w are for Posthorn's own events (own-events.lua).
--- While nobody reads it the oldest go: counts of alerts are then too small.
+-- While nobody reads it the oldest go: counts of alerts are then too small. Before that, from ends_shared entries on, an organization adds as many at most
+-- until the log was read to its end, counted in the hash `ends-of`: what it has beyond is left out, so that it pushes out no ends of others.
 local ends_kept = 100000
--- Successes in a row of this call, by route and destination: {route, destination, how many, last message}.
+-- Successes in a row of this call, by route and destination: {organization, route, destination, how many, last message}.
 local successes = {}
 
-local function note_end(route, destination, kind, count, id)
-  local before = successes[route .. ' ' .. destination]
-  successes[route .. ' ' .. destination] = nil
-  if before then
-    note_end(before[1], before[2], 's', before[3], before[4])
+local note_end
+do
+  local ends_shared = 10000
+  local is_shared = nil
+
+  local function may_add(org)
+    if is_shared == nil then
+      is_shared = call('XLEN', P .. 'ends') >= ends_shared
+    end
+    return not is_shared or call('HINCRBY', P .. 'ends-of', account_of(org), 1) <= ends_shared
   end
-  hints.ends = 1
-  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(),
-    'r', route, 'd', destination, 'at', whole(now), 'k', kind, 'n', count, 'm', id)
+
+  function note_end(org, route, destination, kind, count, id)
+    local before = successes[route .. ' ' .. destination]
+    successes[route .. ' ' .. destination] = nil
+    if before then
+      note_end(before[1], before[2], before[3], 's', before[4], before[5])
+    end
+    hints.ends = 1
+    if may_add(org) then
+      call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(),
+        'r', route, 'd', destination, 'at', whole(now), 'k', kind, 'n', count, 'm', id)
+    end
+  end
 end
 
 -- Where a message of the target was sent first: it may have failed over.
@@ -27,16 +44,16 @@ local function first_destination(id, destination)
   return m[2] or m[1] and call('HGET', P .. 't:' .. m[1], 'd') or destination
 end
 
-local function note_success(id, route, destination)
+local function note_success(id, org, route, destination)
   local first = first_destination(id, destination)
-  local s = successes[route .. ' ' .. first] or { route, first, 0 }
+  local s = successes[route .. ' ' .. first] or { org, route, first, 0 }
   successes[route .. ' ' .. first] = s
-  s[3], s[4] = s[3] + 1, id
+  s[4], s[5] = s[4] + 1, id
 end
 
 local function write_successes()
   for name, s in pairs(successes) do
     successes[name] = nil
-    note_end(s[1], s[2], 's', s[3], s[4])
+    note_end(s[1], s[2], s[3], 's', s[4], s[5])
   end
 end

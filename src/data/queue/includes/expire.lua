@@ -1,3 +1,5 @@
+-- @include "complete-end.lua"
+-- @include "../../shard/includes/apart.lua"
 -- @include "expiry.lua"
 -- @include "finish.lua"
 -- @include "lanes.lua"
@@ -7,6 +9,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "time-shares.lua"
+-- @include "waiting.lua"
 
 -- Ends up to 100 messages that have expired, wherever they wait (expiry.lua). Returns how many.
 local expire_messages
@@ -46,25 +49,35 @@ do
     end
   end
 
+  local function expire_message(id)
+    local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le', 'e')
+    local org = m[2] and call('HGET', P .. 't:' .. m[2], 'o')
+    -- A message that a worker holds is passed over: settle.lua ends it, or the script that puts it back watches it again.
+    if org and (m[1] == 'p' or m[1] == 'r') then
+      if m[3] then
+        expire_member(id, m[3], org)
+      else
+        take_out(m[2], id, m[4], m[5])
+        bury(id, org, expiry.reason(org))
+      end
+    end
+  end
+
+  local function put_back(id)
+    if not complete_end(id) then
+      time_shares.add('exp', expiry.account(id), { whole(now + apart.again_ms), id })
+    end
+  end
+
   function expire_messages()
     time_shares.index_more('exp', expiry.account)
     local ids = time_shares.take('exp', max_expired, expiry.account)
     for _, id in ipairs(ids) do
-      local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le', 'e')
-      local org = m[2] and call('HGET', P .. 't:' .. m[2], 'o')
-      -- One that is held ends when it is settled, or is watched again when it is put back.
-      if org and (m[1] == 'p' or m[1] == 'r') then
-        if m[3] then
-          expire_member(id, m[3], org)
-        else
-          take_out(m[2], id, m[4], m[5])
-          bury(id, org, expiry.reason(org))
-        end
-      end
+      apart.run(expire_message, put_back, id)
     end
     local first = call('ZRANGE', P .. 'exp', 0, 0, 'WITHSCORES')
     if first[2] then
-      call('ZADD', P .. 'waiting', first[2], expiry.mark)
+      waiting.add(expiry.mark, nil, first[2])
     else
       call('ZREM', P .. 'waiting', expiry.mark)
     end

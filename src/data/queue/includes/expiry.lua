@@ -1,6 +1,7 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "time-shares.lua"
+-- @include "waiting.lua"
 
 -- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
 -- `<lane>/<entry>`, which only messages that expire note, empty: it stands in none. A message without xp costs no call.
@@ -42,10 +43,10 @@ do
     return outcome == 'b' and at <= now
   end
 
-  -- The account of a message; nil: the message is gone.
+  -- The account of a message; nil: the message is gone, or what stands there is none.
   function expiry.account(id)
-    local n = call('HGET', P .. 'm:' .. id, 't')
-    return n and time_shares.account_of_target(n)
+    local n = redis.pcall('HGET', P .. 'm:' .. id, 't')
+    return n and not failed(n) and time_shares.account_of_target(n) or nil
   end
 
   function expiry.watch(id, at)
@@ -55,9 +56,9 @@ do
       return
     end
     marked_at = at
-    if call('ZADD', P .. 'waiting', 'LT', 'CH', whole(at), expiry.mark) == 1 then
+    if waiting.add_sooner(expiry.mark, nil, whole(at)) then
       local first = call('ZRANGE', P .. 'exp', 0, 0, 'WITHSCORES')
-      call('ZADD', P .. 'waiting', 'LT', first[2], expiry.mark)
+      waiting.add_sooner(expiry.mark, nil, first[2])
       hints.is_sooner = hints.is_sooner or call('ZRANGE', P .. 'waiting', 0, 0)[1] == expiry.mark
     end
   end

@@ -10,7 +10,7 @@
 -- @include "expiry.lua"
 
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. In a target's hash: fo the
--- failover targets that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
+-- failover targets that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fw destinations of the route's list that did not serve when the target was configured; fa failed attempts after which a
 -- message moves to the first of them (absent: when the retries are used up); mv the target does not serve (any more): `a` its destination is
 -- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on (guests.lua). In a message's hash:
 -- h how often it has moved; hv the failover destinations that it has left, with `~` before one that made no attempt; ha attempts made at its first

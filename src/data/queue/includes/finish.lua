@@ -12,6 +12,9 @@
 -- @include "cancelled.lua"
 -- @include "expiry.lua"
 
+-- By message what an end as a dead letter writes into its hash, from its entry in the history on.
+local begun_ends = {}
+
 -- Ends a message, of this event, of target n that is not held. Status: `d` delivered, `q` dead letter with its reason. `error_type`: the type of error of a
 -- dead letter; nil: that of its last attempt. `how` as count_end has it.
 -- History entries `fin` and `dead` are what pruning walks. `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of
@@ -26,6 +29,7 @@ local function finish(id, event, org, n, destination, status, reason, error_type
   end
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
+    begun_ends[id] = { 's', status, 'c', stamp, 'q', reason, error_type and 'er' or nil, error_type }
     index_add(P .. 'i:dead:' .. org, stamp, id)
     note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
     local t = call('HMGET', P .. 't:' .. n, 'r', 'al', 'oe')
@@ -39,15 +43,12 @@ local function finish(id, event, org, n, destination, status, reason, error_type
       call('HINCRBY', ctl, (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
     end
     if t[2] and not is_cancelled then
-      note_end(t[1], first_destination(id, destination), 'f', 1, id)
+      note_end(org, t[1], first_destination(id, destination), 'f', 1, id)
     end
     if t[3] and not is_cancelled then
       note_own('q', org, t[1], destination, id, reason)
     end
-    if error_type then
-      return 's', status, 'c', stamp, 'q', reason, 'er', error_type
-    end
-    return 's', status, 'c', stamp, 'q', reason
+    return unpack(begun_ends[id])
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
   return 's', status, 'c', stamp
@@ -69,7 +70,7 @@ local function finish_unsent(id, event, org, n, status, why)
     end
     index_add(P .. 'i:fail:' .. route, stamp, id)
     if t[3] then
-      note_end(route, first_destination(id, t[2]), 'f', 1, id)
+      note_end(org, route, first_destination(id, t[2]), 'f', 1, id)
     end
   else
     count_held_back(org, route, 1)

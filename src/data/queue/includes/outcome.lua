@@ -1,4 +1,5 @@
 -- @include "circuit.lua"
+-- @include "../../shard/includes/count.lua"
 -- @include "../../shard/includes/shard.lua"
 
 -- The consecutive failures are written once for all results that a script has of a target (write_consecutive_failures).
@@ -16,6 +17,7 @@ end
 
 -- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
 -- failures, probes, threshold, probe_threshold. `id`: the message. Results of attempts that began in an older generation move nothing.
+-- A circuit that opens is counted; a failed probe goes on with the same opening.
 local function circuit_result(n, c, generation, succeeded, id)
   if generation ~= c.generation or c.state == 'o' then
     return
@@ -26,6 +28,9 @@ local function circuit_result(n, c, generation, succeeded, id)
     c.has_unwritten_failures = true
     if is_probe or c.failures >= c.threshold then
       write_consecutive_failures(n, c)
+      if not is_probe then
+        tally_target(call('HGET', P .. 't:' .. n, 'o'), n, 'c', 1)
+      end
       circuit_begin(n, 'o', id)
       c.state, c.generation, c.changed = 'o', generation + 1, true
     end

@@ -5,7 +5,8 @@
 -- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
 -- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
 -- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month, s a signing
--- secret that was rotated (all three with rt `-`, what they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before.
+-- secret that was rotated (all three with rt `-`, what they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before, h the hops of
+-- the cause, if that is not a message.
 --
 -- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`; mn the month and step that were noted last.
 local own_per_minute = 20
@@ -18,7 +19,7 @@ local function keep_own(key, ms)
   end
 end
 
-local function note_own(kind, org, route, destination, id, reason)
+local function note_own(kind, org, route, destination, id, reason, hop)
   local key = P .. 'oe:' .. org
   local minute = whole(math.floor(now / 60000))
   local noted, count, left = string.match(call('HGET', key, kind) or '', '^(%d+) (%d+) (%d+)$')
@@ -31,5 +32,5 @@ local function note_own(kind, org, route, destination, id, reason)
   keep_own(key, own_kept_ms)
   hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
-    'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0')
+    'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0', unpack((hop or '') ~= '' and { 'h', hop } or {}))
 end

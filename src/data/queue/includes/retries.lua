@@ -2,6 +2,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "time-shares.lua"
+-- @include "../../shard/includes/apart.lua"
 
 -- Messages that wait for their time: `due` (time-shares.lua), its members being `<target> <message>`, and in the hash `retries` how many of each target; of these, first attempts that were scheduled are counted in
 -- the hash `scheduled` besides. A scheduled message has the state `p` and, in d, its time.
@@ -44,11 +45,16 @@ function scheduled.count_out(n)
   end
 end
 
+-- Forgets what workers of the release before took out of a target of which nothing waits any more: it is counted still.
+function scheduled.forget(n)
+  if call('HEXISTS', P .. 'retries', n) == 0 then
+    call('HDEL', P .. 'scheduled', n)
+  end
+end
+
 local function count_out(n, by)
   if call('HINCRBY', P .. 'retries', n, -by) <= 0 then
     call('HDEL', P .. 'retries', n)
-    -- What workers of the release before took out is counted here still.
-    call('HDEL', P .. 'scheduled', n)
   end
 end
 
@@ -61,6 +67,7 @@ local function retry_over(n, id)
     scheduled.count_out(n)
   end
   count_out(n, 1)
+  scheduled.forget(n)
   if call('HGET', P .. 't:' .. n, 'b') == '~o' .. n then
     -- What waited for it goes on.
     activate(n)
@@ -68,7 +75,8 @@ local function retry_over(n, id)
   return true
 end
 
--- Removes up to `limit` of those that are due, accounts in turn. Returns a list of {target, message}.
+-- Removes up to `limit` of those that are due, accounts in turn. Returns a list of {target, message}. Whoever calls it calls `scheduled.forget` for each target
+-- at the end, once what could not be moved is back.
 local function take_due(limit)
   local function account_of_member(member)
     return time_shares.account_of_target(string.match(member, '^%d+') or '')
@@ -86,4 +94,10 @@ local function take_due(limit)
     count_out(n, by)
   end
   return taken
+end
+
+-- Puts a message back that was taken out and could not be moved: it is due again a second later.
+local function put_back_due(n, id)
+  time_shares.add('due', time_shares.account_of_target(n), { whole(now + apart.again_ms), n .. ' ' .. id })
+  call('HINCRBY', P .. 'retries', n, 1)
 end

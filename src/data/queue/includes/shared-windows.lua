@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @include "waiting.lua"
 
 -- Sets the windows of a shared limiter (shared-limiter.lua), unless those of a later revision are there, and lets those that wait look anew.
 local function set_windows(limiter, revision, windows)
@@ -8,6 +9,6 @@ local function set_windows(limiter, revision, windows)
   end
   call('HSET', P .. 'l:' .. limiter, 'v', revision, 'w', windows)
   if l[2] ~= windows and call('EXISTS', P .. 'wait:' .. limiter) == 1 then
-    call('ZADD', P .. 'waiting', now, limiter)
+    waiting.add(limiter, nil, now)
   end
 end

@@ -2,7 +2,7 @@
 
 -- What happened in periods of five minutes, an hour, a day (UTC): hashes `st:<org>:<level><number of the period since 1970>`, which
 -- Redis drops after their time. A field is a packed list of four numbers and pairs of a latency bucket and how many attempts fell
--- into it; the pair of 161, which is no bucket, counts the failed attempts after which another one was planned:
+-- into it; the pairs of 161 and 162, which are no buckets, count the failed attempts after which another one was planned, and the openings of the circuit:
 --   <number of a target>  delivered, failed, moved to a failover destination, sum of the durations of its attempts in ms, pairs
 --   <route>               events taken, events filtered, deliveries that failed before they were sent, 0
 --   <source>              events, duplicates, 0, 0

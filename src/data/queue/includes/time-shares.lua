@@ -1,26 +1,27 @@
 -- @include "account.lua"
 -- @include "../../shard/includes/shard.lua"
 
--- What waits for its time in a sorted set of the shard (`due`, `exp`), shared between accounts: while k of them have something due, each has at least
--- 90 / k of the 100 messages that a call takes.
+-- What waits for its time in a sorted set of the shard (`due`, `exp`, `waiting`), shared between accounts: while k of them have something due, each has at
+-- least 1 / k of nine tenths of what a call takes.
 --
 -- The set `<name>` has all members by their time. Beside it stand an index per account, `<name>:<account>`, with the same members and times, and
 -- `turns:<name>`: accounts by the time of their first member, or by the time of their last turn where that left some that are due.
 --
 -- The set is the truth, the index only shows where to look. Workers of the release before change the set alone. A member that they removed is found gone. A
 -- member that they moved to another time is moved in the index. A member that they added is taken in the order of time until index_more has found it.
+-- So a script may remove a member from the set alone.
 local time_shares = {}
 do
-  -- At least so many places of a call go by the order of time, which also finds members that the index lacks.
-  local in_order = 10
+  -- At least this part of the places of a call goes by the order of time, which also finds members that the index lacks.
+  local in_order = 0.1
   local max_indexed = 100
   local accounts = {}
 
-  -- The account of a target; nil: the target is gone.
+  -- The account of a target; nil: the target is gone, or what stands there is none.
   function time_shares.account_of_target(n)
     if accounts[n] == nil then
-      local org = call('HGET', P .. 't:' .. n, 'o')
-      accounts[n] = org and account_of(org) or false
+      local org = redis.pcall('HGET', P .. 't:' .. n, 'o')
+      accounts[n] = org and not failed(org) and account_of(org) or false
     end
     return accounts[n] or nil
   end
@@ -51,6 +52,16 @@ do
       add_to_index(name, account, entries)
     end
     return call('ZADD', P .. name, unpack(entries))
+  end
+
+  -- Adds a member, or moves it to an earlier time (ms). Returns whether the set has changed.
+  function time_shares.add_sooner(name, account, at, member)
+    local is_changed = call('ZADD', P .. name, 'LT', 'CH', at, member) == 1
+    if is_changed and account then
+      call('ZADD', P .. name .. ':' .. account, 'LT', at, member)
+      call('ZADD', P .. 'turns:' .. name, 'LT', whole(math.max(now, tonumber(at))), account)
+    end
+    return is_changed
   end
 
   -- Returns whether the member was there.
@@ -106,21 +117,38 @@ do
     end
   end
 
-  -- Removes up to `limit` members that are due: accounts in turn, those of an account in the order of their time. Returns them as a list.
-  function time_shares.take(name, limit, account_of_member)
-    local taken = {}
-    local left = limit - in_order
-    local turns = call('ZRANGEBYSCORE', P .. 'turns:' .. name, '-inf', now, 'LIMIT', 0, left)
+  -- Adds to `taken` what accounts that have a turn by now may have of `limit` members.
+  local function take_in_turns(name, limit, taken)
+    local left = limit
+    local turns = call('ZRANGEBYSCORE', P .. 'turns:' .. name, '-inf', now, 'LIMIT', 0, limit)
     for k, account in ipairs(turns) do
       left = left - take_of(name, account, math.ceil(left / (#turns - k + 1)), taken)
     end
-    local rest = call('ZRANGEBYSCORE', P .. name, '-inf', now, 'LIMIT', 0, limit - #taken)
-    if #rest > 0 then
-      call('ZREM', P .. name, unpack(rest))
-      forget(name, rest, account_of_member)
-      for _, member in ipairs(rest) do
+  end
+
+  -- Adds to `taken` up to `limit` members in the order of time. Returns how many.
+  local function take_in_order(name, limit, taken, account_of_member)
+    local due = call('ZRANGEBYSCORE', P .. name, '-inf', now, 'LIMIT', 0, limit)
+    if #due > 0 then
+      call('ZREM', P .. name, unpack(due))
+      forget(name, due, account_of_member)
+      for _, member in ipairs(due) do
         taken[#taken + 1] = member
       end
+    end
+    return #due
+  end
+
+  -- Removes up to `limit` members that are due: accounts in turn, those of an account in the order of their time. Returns them as a list.
+  function time_shares.take(name, limit, account_of_member)
+    local taken = {}
+    if call('ZCOUNT', P .. name, '-inf', now) <= limit then
+      take_in_order(name, limit, taken, account_of_member)
+      -- Nothing is due in the set any more: this removes members from the index that were removed from the set alone.
+      take_in_turns(name, limit, taken)
+    else
+      take_in_turns(name, limit - math.ceil(limit * in_order), taken)
+      take_in_order(name, limit - #taken, taken, account_of_member)
     end
     return taken
   end

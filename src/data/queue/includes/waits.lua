@@ -1,9 +1,21 @@
+-- @include "complete-end.lua"
 -- @include "finish.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
 -- @include "failover.lua"
 -- @include "expiry.lua"
+
+-- Moves a message that has waited too long to a failover target, or ends it.
+local function end_wait(n, id, org, reason, options)
+  local moves = options.fo and failover.moves_of(id)
+  local place = moves and failover.candidate(moves, options.fo, 'refused')
+  if place then
+    failover.move(moves, n, place, 'circuit_open')
+  else
+    bury(id, org, reason, options.error_type)
+  end
+end
 
 -- Ends the wait of messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms`, at most 100
 -- per lane: they go to one of the failover targets `options.fo`, if there are any and one is free, else to the dead letters, with `options.error_type` if it is
@@ -25,15 +37,16 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
       if now - math.max(began, queued_ms) < longest_ms then
         return false
       end
-      remove_entry(lane, entry[1])
+      local is_done, trouble = true, nil
       if m[2] and not expiry.has_ended(m[3]) then
-        local moves = options.fo and failover.moves_of(id)
-        local place = moves and failover.candidate(moves, options.fo, 'refused')
-        if place then
-          failover.move(moves, n, place, 'circuit_open')
-        else
-          bury(id, org, reason, options.error_type)
-        end
+        is_done, trouble = pcall(end_wait, n, id, org, reason, options)
+      end
+      -- One that could not end stays in its lane, for a later call.
+      if is_done or complete_end(id) then
+        remove_entry(lane, entry[1])
+      end
+      if not is_done then
+        error(trouble, 0)
       end
       expired = expired + 1
     end

@@ -7,23 +7,24 @@
 local streams_seen = {}
 local function enqueue_in(lane, id, expires)
   local w = P .. 'w:' .. lane
+  -- The entry is the last write: after an error the message stands in no lane.
   if not streams_seen[lane] then
-    streams_seen[lane] = true
     if call('EXISTS', w) == 0 then
       local n = number_of_lane(lane)
-      call('XGROUP', 'CREATE', w, 'g', '0', 'MKSTREAM')
       if lane ~= n then
         call('HSET', P .. 't:' .. n, 'rl', '1')
       elseif call('HGET', P .. 't:' .. n, 'b') == 'cap' then
         call('HDEL', P .. 't:' .. n, 'b')
       end
+      call('XGROUP', 'CREATE', w, 'g', '0', 'MKSTREAM')
     end
+    streams_seen[lane] = true
   end
   local entry = new_entry()
-  call('XADD', w, entry, 'i', id)
   if expires then
     expiry.queued(id, expires, lane, entry)
   end
+  call('XADD', w, entry, 'i', id)
 end
 
 local function enqueue(n, id, expires)

@@ -9,7 +9,7 @@
 -- For the analytics in tallies, from which fold-tallies.lua makes the statistics of periods: hashes `st:<org>:t<period>:<group>`, the
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
 -- a tally stays small. Fields: a target's number and `o` delivered with a batch, `f` failed, `m` moved to a failover destination, `s` sum of the durations
--- of its attempts in ms, `r` failed attempts after which another one was planned, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
+-- of its attempts in ms, `r` failed attempts after which another one was planned, `c` openings of its circuit, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
 -- Of organizations for webhooks also a target's number and `n` messages made; `<number>:<letter>` and `e` its failed attempts by the letter of the
 -- error (attempt-record.ts); `<number>!<reason>` and `e` its dead letters, with the reason `filtered` what its transform held back, with `cancelled` what ended as neither delivered nor failed.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.

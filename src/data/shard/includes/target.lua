@@ -1,3 +1,4 @@
+-- @include "apart.lua"
 -- @include "batch.lua"
 -- @include "order.lua"
 -- @include "pools.lua"
@@ -77,28 +78,29 @@ local function deactivate(n, org)
   end
 end
 
--- Lets a target wait under a limiter until `at` (ms), or until somebody gives the limiter back what it lacks. Routes of higher
--- priority are woken first, then who waits longest.
-local function park(n, org, limiter, at)
-  deactivate(n, org)
-  local priority = tonumber(call('HGET', P .. 't:' .. n, 'pr') or '0')
-  call('HSET', P .. 't:' .. n, 'b', limiter)
-  call('ZADD', P .. 'wait:' .. limiter, 'NX', whole(counter() - priority * 1099511627776), n)
-  call('ZADD', P .. 'waiting', 'LT', at, limiter)
-end
-
 -- Wakes up to `count` targets of a limiter; answers how many.
-local function wake(limiter, count)
-  local key = P .. 'wait:' .. limiter
-  local woken = call('ZPOPMIN', key, count)
-  for k = 1, #woken, 2 do
-    call('HDEL', P .. 't:' .. woken[k], 'b')
-    activate(woken[k])
+local wake
+do
+  local function wake_target(n)
+    call('HDEL', P .. 't:' .. n, 'b')
+    activate(n)
   end
-  if call('EXISTS', key) == 0 then
-    call('ZREM', P .. 'waiting', limiter)
+
+  local function wait_again(n, key)
+    call('ZADD', key, whole(counter()), n)
   end
-  return #woken / 2
+
+  function wake(limiter, count)
+    local key = P .. 'wait:' .. limiter
+    local woken = call('ZPOPMIN', key, count)
+    for k = 1, #woken, 2 do
+      apart.run(wake_target, wait_again, woken[k], key)
+    end
+    if call('EXISTS', key) == 0 then
+      call('ZREM', P .. 'waiting', limiter)
+    end
+    return #woken / 2
+  end
 end
 
 -- Takes a target out of what it waits for.

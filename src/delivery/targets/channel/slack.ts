@@ -1,4 +1,5 @@
 import type { Alert } from '../../../core/alert.ts';
+import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { readJson } from '../../../core/read-json.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
@@ -22,7 +23,7 @@ export function slackMessage(alert: Alert): object {
 
 /** Why an answer of 200 is none of success; null when it is one. An incoming webhook says so by its status, a workflow by `ok` in JSON. */
 export function slackComplaint(text: string): string | null {
-  const { ok, error } = Object(readJson(text));
+  const { ok, error } = Object(readJson(withoutByteOrderMark(text)));
   if (ok !== false) return null;
   return typeof error === 'string' ? error : text;
 }

@@ -100,8 +100,8 @@ export function exchange(
         status = statusCode;
         trace.firstByteAtMs = clock.now();
         trace.responseHeaders = headers;
-        const value = headers['retry-after'];
-        retryAfter = typeof value === 'string' ? value : null;
+        // A receiver and the proxy before it may both send one.
+        retryAfter = [headers['retry-after']].flat()[0] ?? null;
         asksForNoRetry = saysNo(headers[retryHeader]);
       },
       onResponseData(current, chunk) {

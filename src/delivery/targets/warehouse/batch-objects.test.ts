@@ -157,6 +157,20 @@ describe('a batch has at most 16 MiB', () => {
     expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
   });
 
+  test.each<[string, string, Buffer, RegExp]>([
+    [
+      'more than 1 MiB without its coding',
+      'gzip',
+      gzipSync(JSON.stringify({ id: 'x'.repeat(1_048_576) })),
+      /more than 1048576 bytes without/,
+    ],
+    ['bytes that are not of its coding', 'gzip', Buffer.from('id'), /not valid gzip/],
+    ['an unknown coding', 'compress', Buffer.from([31, 157]), /compress of the payload is not known/],
+  ])('a payload of %s is unreadable, and says so, rather than a record without values', (_what, coding, payload, unreadable) => {
+    const added = inOnePiece(mapped('$.payload.id').add(event({ headers: [['content-encoding', coding]], payload })));
+    expect(added).toEqual({ unreadable: expect.stringMatching(unreadable) });
+  });
+
   test('columns stand in the order of the rules, arrays and all', () => {
     const rules = ['10', 'a', '2'].map((target, i) => ({
       source: ['$.payload.list', '$.payload.none', '$.id'][i] ?? '',

@@ -17,6 +17,9 @@ export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receiv
 /** Of the records of one batch; a batch as it came in (5 MiB) stays below it, unless its text has much to escape. */
 export const maxBatchBytes = 16 * 1024 * 1024;
 
+/** What became of an event that was to be added; `unreadable`: why a mapping cannot look into its payload. */
+export type Added = 'added' | 'full' | 'unwritable' | 'costly' | { unreadable: string };
+
 /**
  * The objects of a batch, one per partition: the same bytes under the same keys whenever it is written with the same mapping. Without a
  * mapping a record is `{id, source, receivedAt, headers, payload}`, with `query` where the event has one.
@@ -42,12 +45,13 @@ export class BatchObjects {
    * `costly`: a path of the mapping takes too long for it.
    * Yields after each column of a mapping.
    */
-  *add(event: WarehouseEvent): Generator<undefined, 'added' | 'full' | 'unwritable' | 'costly'> {
+  *add(event: WarehouseEvent): Generator<undefined, Added> {
     let text: string | null;
     try {
       text = yield* this.#record(event);
     } catch (error) {
       if (error instanceof WorkExceededError) return 'costly';
+      if (error instanceof UnreadableError) return { unreadable: error.message };
       throw error;
     }
     const line = text === null ? null : Buffer.from(text);
@@ -75,10 +79,15 @@ export class BatchObjects {
   }
 }
 
-/** What the paths of a mapping look into. */
+/** Columns that are empty for want of a payload would look like those of an event that has no such fields. */
+class UnreadableError extends Error {}
+
+/** What the paths of a mapping look into. Throws UnreadableError. */
 function* mappedPayload({ payload, headers }: WarehouseEvent): Generator<undefined, unknown> {
   const contentType = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
-  return yield* payloadValue(readablePayload(payload, storedFormat(contentType, headers)).bytes);
+  const { bytes, problem } = readablePayload(payload, storedFormat(contentType, headers));
+  if (problem !== null) throw new UnreadableError(problem);
+  return yield* payloadValue(bytes);
 }
 
 /** In the manner of Hive, as readers of partitioned tables know it. Times are those of receipt, in UTC. */

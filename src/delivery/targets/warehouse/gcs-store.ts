@@ -1,5 +1,6 @@
 import { Storage, type StorageOptions } from '@google-cloud/storage';
 import { type Credentials, JWT } from 'google-auth-library';
+import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { parsePlainJson } from '../../../core/plain-json.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Transport } from './transport.ts';
@@ -49,6 +50,6 @@ function withFetch(options: RequestOptions, transport: Transport): Intercepted {
 }
 
 function accountOf(key: string): { email: string; key: string } {
-  const { client_email: email, private_key: privateKey }: Record<string, unknown> = parsePlainJson(key);
+  const { client_email: email, private_key: privateKey }: Record<string, unknown> = parsePlainJson(withoutByteOrderMark(key));
   return { email: String(email), key: String(privateKey) };
 }

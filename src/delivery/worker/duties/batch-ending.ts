@@ -1,10 +1,10 @@
-import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import type { RedisBackoff } from '../../loops/redis-backoff.ts';
 import type { HeldJobs } from '../held-jobs.ts';
 import type { ShardSignals } from '../shard-signals.ts';
 
 export interface BatchEndingOptions {
-  queue: Pick<DeliveryQueue, 'endBatches'>;
+  queue: Pick<RedisDeliveryQueue, 'endBatches'>;
   backoff: RedisBackoff;
   held: HeldJobs;
   signals: ShardSignals;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
-import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import type { RedisBackoff } from '../../loops/redis-backoff.ts';
 import type { ShardSignals } from '../shard-signals.ts';
 
@@ -7,7 +7,7 @@ import type { ShardSignals } from '../shard-signals.ts';
 const gatherDueMs = 10;
 
 export interface DuePromotionOptions {
-  queue: Pick<DeliveryQueue, 'promote'>;
+  queue: Pick<RedisDeliveryQueue, 'promote'>;
   clock: Clock;
   backoff: RedisBackoff;
   signals: ShardSignals;

@@ -1,4 +1,4 @@
-import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { longestWorkMs, pauseBetweenStepsMs } from './work-limits.ts';
 
@@ -8,7 +8,7 @@ const deadLettersShare = 0.7;
 
 export interface HistoryRetentionOptions {
   context: WorkerContext;
-  queue: Pick<DeliveryQueue, 'prune' | 'expirePaused'>;
+  queue: Pick<RedisDeliveryQueue, 'prune' | 'expirePaused'>;
   /** Ends the work at once. */
   signal: AbortSignal;
 }

@@ -1,10 +1,10 @@
-import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { longestWorkMs } from './work-limits.ts';
 
 export interface JobReclaimOptions {
   context: WorkerContext;
-  queue: Pick<DeliveryQueue, 'reclaim'>;
+  queue: Pick<RedisDeliveryQueue, 'reclaim'>;
 }
 
 /** Duty in one shard: requeues jobs that nobody will finish. */

@@ -3,10 +3,11 @@ import { Registry } from 'prom-client';
 import { eventually } from '../../../../test/support/eventually.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../../test/support/logger.ts';
-import { startMessageQueue } from '../../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { takeFrom } from '../../../../test/support/queue-worker.ts';
-import type { DeliveryQueue, Job, ShardState } from '../../../data/queue/delivery-queue.ts';
+import type { Job, ShardState } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import { RedisBackoffs } from '../../loops/redis-backoff.ts';
 import { deliveryMetrics } from '../../metrics.ts';
 import { ConsumerState } from '../consumer-state.ts';
@@ -18,17 +19,17 @@ import { WorkerContext } from '../worker-context.ts';
 import { JobReclaim } from './job-reclaim.ts';
 import { ShardMaintenance } from './shard-maintenance.ts';
 
+const suite = messageQueueSuite('test:');
+
 test('what has waited in a disabled route for longer than the retention becomes a dead letter, although nothing happens in its shard', async () => {
-  const { redis, queue, acceptor, reader, reset } = await startMessageQueue('test:');
   const clock = new FakeClock();
-  const maintenance = maintenanceOf(queue, clock, -1000).maintenance;
+  const maintenance = maintenanceOf(suite.queue, clock, -1000).maintenance;
   try {
-    await reset();
     const event = newEvent();
-    await acceptor.accept(event);
-    expect(await takeFrom(queue, 'w1', 1, { paused: true })).toEqual([]);
+    await suite.acceptor.accept(event);
+    expect(await takeFrom(suite.queue, 'w1', 1, { paused: true })).toEqual([]);
     maintenance.start();
-    const status = async () => (await reader.delivery('org_a', event.targets[0]?.messageId ?? ''))?.status;
+    const status = async () => (await suite.reader.delivery('org_a', event.targets[0]?.messageId ?? ''))?.status;
     expect(await status()).toBe('pending');
     await eventually('the message to end', 30_000, async () => {
       await clock.advance(10_000);
@@ -36,7 +37,6 @@ test('what has waited in a disabled route for longer than the retention becomes 
     });
   } finally {
     await maintenance.stop();
-    await redis.stop();
   }
 });
 
@@ -58,7 +58,7 @@ test('goes on making room at once when a second was not enough', async () => {
       return { ...state, memoryShare, hasTallies: false, isSampleDue: false };
     },
     prune: async () => ({ removed: 100, hasMore: true, memoryShare, lost: 0 }),
-  } as unknown as DeliveryQueue;
+  } as unknown as RedisDeliveryQueue;
   const { maintenance, held } = maintenanceOf(queue, clock);
   held.add([{ handle: '1/1-1' } as Job]);
   maintenance.start();
@@ -73,7 +73,11 @@ test('goes on making room at once when a second was not enough', async () => {
   await maintenance.stop();
 });
 
-function maintenanceOf(queue: DeliveryQueue, clock: FakeClock, finishedMs = 86_400_000): { maintenance: ShardMaintenance; held: HeldJobs } {
+function maintenanceOf(
+  queue: RedisDeliveryQueue,
+  clock: FakeClock,
+  finishedMs = 86_400_000,
+): { maintenance: ShardMaintenance; held: HeldJobs } {
   const slots = 64;
   const backoffs = new RedisBackoffs(silentLogger);
   const context = new WorkerContext({

@@ -1,5 +1,6 @@
 import { withJitter } from '../../../core/backoff.ts';
-import type { DeliveryQueue, ShardState } from '../../../data/queue/delivery-queue.ts';
+import type { ShardState } from '../../../data/queue/delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import type { RedisBackoff } from '../../loops/redis-backoff.ts';
 import type { ConsumerState } from '../consumer-state.ts';
 import type { HeldJobs } from '../held-jobs.ts';
@@ -19,7 +20,7 @@ const reviewEveryLooks = 10;
 
 export interface ShardMaintenanceOptions {
   context: WorkerContext;
-  queue: DeliveryQueue;
+  queue: RedisDeliveryQueue;
   backoff: RedisBackoff;
   state: ConsumerState;
   held: HeldJobs;

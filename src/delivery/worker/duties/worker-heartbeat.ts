@@ -1,5 +1,5 @@
 import { withJitter } from '../../../core/backoff.ts';
-import type { Beat, WorkerDirectory } from '../../../data/membership/worker-directory.ts';
+import type { Beat, RedisWorkerDirectory } from '../../../data/membership/worker-directory.ts';
 import type { ShardConsumer } from '../shard-consumer.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -7,7 +7,7 @@ const beatMs = 3000;
 
 export interface WorkerHeartbeatOptions {
   context: WorkerContext;
-  directory: WorkerDirectory;
+  directory: RedisWorkerDirectory;
   consumers: readonly ShardConsumer[];
 }
 

@@ -41,11 +41,12 @@ const sums = {
   filtered: ofSome.describe(
     'Per event, each route whose filter has excluded it; of webhooks, what a transform has. null of a destination.',
   ),
-  delivered: ofSome.describe('Deliveries. null of a source, as all that follows.'),
+  delivered: ofSome.describe('Deliveries. null of a source with very many routes, as all that follows.'),
   failed: ofSome.describe('Given up: dead letters, and what a schema or a transform has refused.'),
   movedAway: ofSome.describe('Failed at a destination and went to its failover.'),
   retried: ofSome.describe('Failed attempts after which another one was planned.'),
   attempts: ofSome.describe('All attempts; a batch has one.'),
+  circuitsOpened: ofSome.describe('Circuits that opened. A probe that fails goes on with the same opening.'),
   backlog: z
     .number()
     .nullable()
@@ -74,7 +75,7 @@ export const seriesRecord = z
         scheduled: ofSome.describe('Deliveries scheduled for later. null as `backlog`.'),
       })
       .nullable()
-      .describe('What waits now, whatever the range is. null of a source.'),
+      .describe('What waits now, whatever the range is. null of a source with very many routes.'),
     total: z.object(sums).meta({ id: 'SeriesTotal' }).describe('Of the whole range.'),
     points: z
       .array(z.object({ at: timestamp.describe('Begin of the step.'), ...sums }).meta({ id: 'SeriesPoint' }))
@@ -84,7 +85,7 @@ export const seriesRecord = z
 
 const query = z.object({
   ...seriesQuery,
-  sourceId: idOrSlug.optional().describe('Of this source: its events.'),
+  sourceId: idOrSlug.optional().describe('Of this source and the routes that it has.'),
   routeId: idOrSlug.optional().describe('Of this route.'),
   destinationId: idOrSlug.optional().describe('Of this destination.'),
 });
@@ -137,7 +138,8 @@ export function periodsOf({ services }: Pick<Call, 'services'>, { from, to, step
 type Shown = SeriesSubject['type'] | 'webhooks';
 
 export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<typeof seriesRecord> {
-  const { beginMs, endMs, stepMs: lengthMs, points, total, waiting } = series;
+  const { beginMs, endMs, stepMs: lengthMs, points, total, hasDeliveries, waiting } = series;
+  const sumsOf = (point: SeriesPoint) => toSums(point, shown, hasDeliveries);
   const oldestAtMs = waiting?.oldestAtMs ?? null;
   const now = {
     backlog: waiting?.messages ?? null,
@@ -148,15 +150,16 @@ export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<t
     from: isoTime(beginMs),
     to: isoTime(endMs),
     step: stepText(lengthMs),
-    now: shown === 'source' ? null : now,
-    total: toSums(total, shown),
-    points: points.map((point, i) => ({ at: isoTime(beginMs + i * lengthMs), ...toSums(point, shown) })),
+    now: hasDeliveries ? now : null,
+    total: sumsOf(total),
+    points: points.map((point, i) => ({ at: isoTime(beginMs + i * lengthMs), ...sumsOf(point) })),
   };
 }
 
-function toSums({ events, duplicates, filtered, statistics, backlog, oldestAgeMs }: SeriesPoint, shown: Shown) {
-  const { delivered, failed, movedAway, retried, latencies, averageLatencyMs } = statistics;
-  const ofDeliveries = (value: number): number | null => (shown === 'source' ? null : value);
+function toSums({ events, duplicates, filtered, statistics, backlog, oldestAgeMs }: SeriesPoint, shown: Shown, hasDeliveries: boolean) {
+  const { delivered, failed, movedAway, retried, circuitsOpened, latencies, averageLatencyMs } = statistics;
+  // Some shards may have read them although others have not.
+  const ofDeliveries = (value: number | null): number | null => (hasDeliveries ? value : null);
   return {
     events: shown === 'destination' ? null : events,
     duplicates: shown === 'organization' || shown === 'source' ? duplicates : null,
@@ -166,12 +169,13 @@ function toSums({ events, duplicates, filtered, statistics, backlog, oldestAgeMs
     movedAway: ofDeliveries(movedAway),
     retried: ofDeliveries(retried),
     attempts: ofDeliveries(latencies.total),
-    backlog: backlog === null ? null : Math.round(backlog * 10) / 10,
-    oldestAgeMs,
-    avgLatency: roundedOrNull(averageLatencyMs),
-    p50Latency: roundedOrNull(latencies.quantile(0.5)),
-    p95Latency: roundedOrNull(latencies.quantile(0.95)),
-    p99Latency: roundedOrNull(latencies.quantile(0.99)),
+    circuitsOpened: ofDeliveries(circuitsOpened),
+    backlog: ofDeliveries(backlog === null ? null : Math.round(backlog * 10) / 10),
+    oldestAgeMs: ofDeliveries(oldestAgeMs),
+    avgLatency: ofDeliveries(roundedOrNull(averageLatencyMs)),
+    p50Latency: ofDeliveries(roundedOrNull(latencies.quantile(0.5))),
+    p95Latency: ofDeliveries(roundedOrNull(latencies.quantile(0.95))),
+    p99Latency: ofDeliveries(roundedOrNull(latencies.quantile(0.99))),
   };
 }
 

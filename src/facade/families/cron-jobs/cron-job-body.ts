@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { parseCronExpression } from '../../../core/cron-expression.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
-import { parsePlainJson } from '../../../core/plain-json.ts';
+import { parsedStrictJson } from '../../../core/json-text.ts';
+import { withoutByteOrderMark } from '../../../core/payload-text.ts';
+import { isJson } from '../../../core/plain-json.ts';
 import { isTimeZone } from '../../../core/time-zone.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type SpecInputOf } from '../../../resources/kinds.ts';
@@ -23,12 +25,14 @@ const headerText = z
   .max(500_000)
   .meta({ format: 'header-map' })
   .transform((text, context) => {
-    try {
-      return parsePlainJson(text);
-    } catch {
+    if (!isJson(withoutByteOrderMark(text))) {
       context.addIssue({ code: 'custom', message: 'must be an object, or such an object as JSON text' });
       return z.NEVER;
     }
+    const { value, problem } = parsedStrictJson(text);
+    if (problem === undefined) return value;
+    context.addIssue({ code: 'custom', message: `is ${problem}` });
+    return z.NEVER;
   })
   .pipe(headers);
 

@@ -22,6 +22,8 @@ import { headerObject, shownHeaders } from '../shared/static-headers.ts';
 
 const spec = kinds.HttpCronJob.spec.shape;
 
+const runStatus = z.enum(['running', 'success', 'failed']);
+
 /** What all records of a cron job have. */
 export const cronJobSettings = z
   .object({
@@ -42,6 +44,7 @@ export const cronJobItem = z
     ...recordIdentity,
     ...cronJobSettings.shape,
     ...recordTimes,
+    lastRunStatus: runStatus.nullable().describe('What became of the last run, or of the one that is under way; null while none is kept.'),
     nextRunAt: timestamp.nullable().describe('null while it is not active, or suspended by the plan.'),
   })
   .meta({ id: 'CronJobItem' });
@@ -57,7 +60,7 @@ export const cronExecutionRecord = z
   .object({
     id: z.string().describe('Id of the execution.'),
     cron_job_id: z.string().describe('Id of the job.'),
-    status: z.enum(['running', 'success', 'failed']).describe('What became of it.'),
+    status: runStatus.describe('What became of it.'),
     response_status: z.int().nullable().describe('Status of the answer; null without one.'),
     response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest executions, 256 KiB of a job.'),
     error_message: z.string().nullable().describe('What went wrong, in words; null when nothing did.'),
@@ -79,23 +82,33 @@ export async function idsInForce(jobs: readonly CronJob[], { services, caller }:
   return records.map((record) => record?.id ?? null);
 }
 
-/** Items of a list, in turns; the times of all their last runs are one question to Redis. */
+/** Items of a list, in turns. */
 export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
-  const { services } = call;
+  const { services, caller } = call;
   const ids = await idsInForce(jobs, call);
   const known = ids.filter((id) => id !== null);
-  const times = await services.cronRuns.lastRunsMs(known);
-  const lastRunsMs = new Map(known.map((id, i) => [id, times[i] ?? null]));
+  const [times, statuses] = await Promise.all([
+    services.cronRuns.lastRunsMs(known),
+    services.cronExecutions.lastStatuses(caller.organization.id, known),
+  ]);
+  const lastRuns = new Map(known.map((id, i) => [id, { atMs: times[i] ?? null, status: statuses[i] ?? null }]));
   const nowMs = services.clock.now();
   const items: z.input<typeof cronJobItem>[] = [];
   for (const job of jobs) {
     await call.turn.rest();
-    items.push(itemOf(job, call, { lastRunMs: lastRunsMs.get(idOf(job)) ?? null, nowMs }));
+    items.push(itemOf(job, call, { lastRun: lastRuns.get(idOf(job)) ?? neverRun, nowMs }));
   }
   return items;
 }
 
-function itemOf(job: CronJob, call: Call, { lastRunMs, nowMs }: { lastRunMs: number | null; nowMs: number }): z.input<typeof cronJobItem> {
+interface LastRun {
+  atMs: number | null;
+  status: CronExecution['status'] | null;
+}
+
+const neverRun: LastRun = { atMs: null, status: null };
+
+function itemOf(job: CronJob, call: Call, { lastRun, nowMs }: { lastRun: LastRun; nowMs: number }): z.input<typeof cronJobItem> {
   return {
     ...identityOf(job, call),
     cronExpression: job.spec.schedule,
@@ -107,7 +120,8 @@ function itemOf(job: CronJob, call: Call, { lastRunMs, nowMs }: { lastRunMs: num
     useStaticIp: job.spec.useStaticIp,
     ...timesOf(job),
     isActive: job.spec.enabled,
-    lastRunAt: isoTimeOrNull(lastRunMs),
+    lastRunAt: isoTimeOrNull(lastRun.atMs),
+    lastRunStatus: lastRun.status,
     nextRunAt: isoTimeOrNull(runsBySchedule(job, call) ? keptNextCronSlot(job.spec, nowMs) : null),
   };
 }

@@ -7,6 +7,7 @@ import { cutWholeList, wholeListQuery } from '../../http/pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../../http/query.ts';
 import { cachedObjects, find, findToRead, idOf } from '../../records/lookup.ts';
 import { newSlug } from '../../records/record-fields.ts';
+import { findVersioned } from '../../records/record-versions.ts';
 import { changePlan, changeRecord, createRecord, deleteRecord } from '../../records/resource-writes.ts';
 import { matchesText } from '../../records/search.ts';
 import { deleted } from '../shared/envelope.ts';
@@ -106,7 +107,8 @@ export const cronJobs: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The cron job.', schema: z.object({ cronJob: cronJobRecord.describe('The job.') }) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => ({ cronJob: await toRecord(await findToRead(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
+      isVersioned: true,
+      handle: async (call) => ({ cronJob: await toRecord(await findVersioned(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
     }),
     operation({
       method: 'PATCH',
@@ -120,6 +122,7 @@ export const cronJobs: Family = {
       requestExample: { isActive: false },
       answer: { status: 200, description: 'It is changed.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'CREDENTIALS_REQUIRED', 'FIELD_MANAGED', 'CONFLICT'],
+      isVersioned: true,
       handle: async (call) => {
         await changeRecord(cronJobDefinition, call, call.body);
         return { success: true };
@@ -133,6 +136,7 @@ export const cronJobs: Family = {
       scope: 'delete',
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      isVersioned: true,
       handle: async (call) => {
         const [id] = await idsInForce([await find(call, 'HttpCronJob', call.params['id'] ?? '')], call);
         const deleted = await deleteRecord(cronJobDefinition, call);

@@ -174,6 +174,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     payloadForm = defaultPayloadForm,
     signingSecretRef,
     signatureScheme = defaultSignatureScheme,
+    awaitsSigningSecret = false,
   } = settings;
   const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, object, ref)) ?? maskedUnread;
   return {
@@ -190,7 +191,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     forwardHeaders,
     payloadForm,
     ordered: object.spec.ordered ?? false,
-    hasSigningSecret: signingSecretRef !== undefined,
+    hasSigningSecret: signingSecretRef !== undefined || awaitsSigningSecret,
     signatureScheme,
     ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
   };

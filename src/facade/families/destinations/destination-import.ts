@@ -21,7 +21,7 @@ export function destinationImportOperation(definition: ResourceFamilyDefinition<
     collection: 'destinations',
     operationId: 'importDestinations',
     description:
-      'Conflicts are decided by slug. Records without their credentials are imported disabled; with overwrite they keep the stored ones.',
+      'Conflicts are decided by slug. Records without their credentials are imported disabled; with overwrite they keep the stored ones. Without its signing secret a destination cannot be enabled: `awaitsSigningSecret`.',
     example: { name: 'Orders', slug: 'orders', url: 'https://shop.example.com/webhooks', isActive: true },
     portable: {
       authConfig: z
@@ -75,6 +75,7 @@ async function withoutRedacted(
     if (hasSigningSecret === false) body['signingSecret'] = null;
     else if ((hasSigningSecret === true || typeof signing === 'string') && stored?.signingSecretRef === undefined) {
       missing.push('signingSecret');
+      body['awaitsSigningSecret'] = true;
       // Without a secret no other scheme than the default can be stored.
       if ((body['signatureScheme'] ?? defaultSignatureScheme) !== defaultSignatureScheme) missing.push('signatureScheme');
       delete body['signatureScheme'];

@@ -7,6 +7,7 @@ import type { Call } from '../../http/operation.ts';
 import { readToShow } from '../../records/credentials.ts';
 import type { SpecInput } from '../../records/resource-family-definition.ts';
 import { shownField, specField, textOf } from '../../records/spec-field.ts';
+import { awaitedSecretToSpec } from '../shared/awaited-secret.ts';
 import { publicKeyFields } from '../shared/public-keys.ts';
 import { signingKeysOrMask } from '../shared/signing-secrets.ts';
 
@@ -20,7 +21,17 @@ export const signingRecord = {
   signatureScheme: shownField(http.signatureScheme).optional(),
   publicKey: publicKeyFields.publicKey.optional(),
   previousPublicKeys: publicKeyFields.previousPublicKeys.optional(),
+  awaitsSigningSecret: shownField(http.awaitsSigningSecret).optional(),
 };
+
+const unused = { signatureScheme: defaultSignatureScheme, awaitsSigningSecret: false };
+
+/** Fields of a body, their defaults that clients send of warehouses, too, and an example of the record. */
+export const signingFields = {
+  names: ['signingSecret', 'signatureScheme', 'awaitsSigningSecret'],
+  unused,
+  shown: { signingSecret: null, ...unused, publicKey: null, previousPublicKeys: [] },
+} as const;
 
 export const signingBody = {
   signingSecret: signingKeysOrMask
@@ -30,11 +41,12 @@ export const signingBody = {
   signatureScheme: specField(http.signatureScheme, `${textOf(http.signatureScheme)} What it signs with must be in signingSecret.`).meta({
     default: defaultSignatureScheme,
   }),
+  awaitsSigningSecret: specField(http.awaitsSigningSecret).meta({ default: false }),
 };
 
 export async function signingToRecord(
   object: PosthornObject<'Destination'>,
-  { signingSecretRef, signatureScheme = defaultSignatureScheme }: Http,
+  { signingSecretRef, signatureScheme = defaultSignatureScheme, awaitsSigningSecret = false }: Http,
   call: Call,
 ) {
   const value = signingSecretRef === undefined ? null : await readToShow(call, object, signingSecretRef);
@@ -43,6 +55,7 @@ export async function signingToRecord(
   return {
     signingSecret: signingSecretRef === undefined ? null : value === null ? maskedUnread : masked(value),
     signatureScheme,
+    awaitsSigningSecret: awaitsSigningSecret && signingSecretRef === undefined,
     publicKey: current?.publicKey ?? null,
     previousPublicKeys: previous.map(({ publicKey }) => ({ publicKey, expiresAt: null })),
   };
@@ -51,13 +64,15 @@ export async function signingToRecord(
 interface Sent {
   signingSecret?: string | null | undefined;
   signatureScheme?: SignatureScheme | undefined;
+  awaitsSigningSecret?: boolean | undefined;
+  enabled?: boolean | undefined;
 }
 
 /** VALIDATION_FAILED for keys that are none, and for a scheme that finds nothing to sign with. */
 export async function signingToSpec(
-  { signingSecret: sentSecret, signatureScheme: sentScheme }: Sent,
+  { signingSecret: sentSecret, signatureScheme: sentScheme, awaitsSigningSecret, enabled }: Sent,
   { current, call, secrets }: Pick<SpecInput<'Destination', z.ZodObject>, 'current' | 'call' | 'secrets'>,
-): Promise<Pick<Http, 'signingSecretRef' | 'signatureScheme'>> {
+): Promise<Pick<Http, 'signingSecretRef' | 'signatureScheme' | 'awaitsSigningSecret'>> {
   const { signingSecretRef: storedRef, signatureScheme: stored } = current?.spec.http ?? {};
   const before = stored ?? defaultSignatureScheme;
   const scheme = sentScheme ?? before;
@@ -67,13 +82,21 @@ export async function signingToSpec(
     if (kept !== null) refuseUnlessSigning('the stored signingSecret', kept, scheme);
   } else if (typeof sentSecret === 'string' && !looksMasked(sentSecret)) refuseUnlessSigning('signingSecret', sentSecret, scheme);
   else if (scheme !== defaultSignatureScheme) throw refusal(`signatureScheme ${scheme} needs a signingSecret`);
+  const signingSecretRef =
+    typeof sentSecret === 'string'
+      ? await secrets.put('signingSecret', sentSecret, storedRef)
+      : sentSecret === null
+        ? undefined
+        : storedRef;
   return {
-    signingSecretRef:
-      typeof sentSecret === 'string'
-        ? await secrets.put('signingSecret', sentSecret, storedRef)
-        : sentSecret === null
-          ? undefined
-          : storedRef,
+    signingSecretRef,
+    awaitsSigningSecret: awaitedSecretToSpec({
+      stored: current?.spec.http?.awaitsSigningSecret,
+      sent: awaitsSigningSecret,
+      sentSecret,
+      hasSecret: signingSecretRef !== undefined,
+      isEnabled: enabled ?? current?.spec.enabled ?? true,
+    }),
     // Without a default in the schema the default, sent back as it was shown, is no change.
     signatureScheme: scheme === before ? stored : scheme,
   };

@@ -4,6 +4,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
 import { looksMasked, masked } from '../../../core/masking.ts';
 import { originOf } from '../../../core/origin.ts';
+import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { parsePlainJson } from '../../../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import { isSendable, sendableRule } from '../../../resources/http-header.ts';
@@ -278,7 +279,7 @@ const serviceAccountKey = z
   .string()
   .transform((text, context): unknown => {
     try {
-      return parsePlainJson(text);
+      return parsePlainJson(withoutByteOrderMark(text));
     } catch {
       context.addIssue('is not JSON');
       return z.NEVER;

@@ -56,7 +56,7 @@ import {
   throttleToRecord,
   throttleToSpec,
 } from './destination-pace.ts';
-import { signingBody, signingRecord, signingToRecord, signingToSpec } from './destination-signing.ts';
+import { signingBody, signingFields, signingRecord, signingToRecord, signingToSpec } from './destination-signing.ts';
 import { templatesBody, templatesRecord, templatesToRecord, templatesToSpec } from './destination-templates.ts';
 import { destinationTestOperation } from './destination-test.ts';
 import { keepsClientKey, shownPem, tlsBody, tlsRecord, tlsToRecord, tlsToSpec } from './destination-tls.ts';
@@ -188,10 +188,7 @@ const definition = resourceDefinition({
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       expiresAfterSeconds: null,
-      signingSecret: null,
-      signatureScheme: 'hmac-sha256',
-      publicKey: null,
-      previousPublicKeys: [],
+      ...signingFields.shown,
       config: undefined,
       fieldMapping: undefined,
     },
@@ -286,8 +283,7 @@ const httpFields = [
   'forwardHeaders',
   'payloadForm',
   'ordered',
-  'signingSecret',
-  'signatureScheme',
+  ...signingFields.names,
 ] as const;
 
 /** Whether it is what the records of warehouses have in the field, or the default that clients send. */
@@ -299,7 +295,7 @@ function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
     forwardQuery: false,
     payloadForm: defaultPayloadForm,
     ordered: false,
-    signatureScheme: 'hmac-sha256',
+    ...signingFields.unused,
   };
   return value === '' || canonicalJson(value) === canonicalJson(unused[field] ?? null);
 }

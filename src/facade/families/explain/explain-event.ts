@@ -3,11 +3,13 @@ import type { DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
+import { wholePayloadMemory } from '../../http/request-memory.ts';
 import { unreachedBy } from '../messages/unreached.ts';
+import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { subscriptionsUnreachedBy } from '../webhooks/messages/unreached-subscriptions.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { receivedSteps } from './received.ts';
-import { adviceOnWait, nextOf, waitOf } from './waits.ts';
+import { adviceOnScheduled, adviceOnWait, type Goal, nextOf, waitOf } from './waits.ts';
 
 /** Events of sources, and webhook events. */
 
@@ -17,6 +19,7 @@ const maxTold = 30;
 export async function explainEvent(call: Call, id: string): Promise<Explanation | null> {
   const { messages, webhookMessages } = call.services;
   const org = call.caller.organization.id;
+  await call.hold(wholePayloadMemory);
   const event = await messages.event(org, id);
   if (event !== null) return await ofSource(call, event);
   const [sent, stored] = await Promise.all([webhookMessages.event(org, id), messages.event(webhookOrganization(org), id)]);
@@ -34,8 +37,12 @@ export async function explainEvent(call: Call, id: string): Promise<Explanation 
     return holds('not_matched', text, { ...ids, reason, changedSince });
   });
   const waiting = sent.messages.find(({ waitingFor }) => waitingFor !== null);
-  const goal = waiting && { routeId: waiting.applicationId, destinationId: waiting.endpointId, isForWebhook: true };
-  const advice = waiting?.waitingFor != null && goal !== undefined ? await adviceOnWait(call, waiting.waitingFor, goal) : [];
+  const goalOf = ({ applicationId, endpointId }: WebhookMessageView): Goal => ({
+    routeId: applicationId,
+    destinationId: endpointId,
+    isForWebhook: true,
+  });
+  const advice = waiting === undefined ? [] : await adviceOnFirst(call, id, waiting.waitingFor, goalOf(waiting));
   const dead = sent.messages.find(({ status }) => status === 'dlq');
   return explained({
     id,
@@ -72,12 +79,13 @@ async function ofSource(call: Call, event: EventView): Promise<Explanation> {
     });
   });
   const waiting = sent.find(({ waitingFor }) => waitingFor !== null);
+  const told = await Promise.all(sent.slice(0, maxTold).map((delivery) => deliveryStep(call, delivery)));
   return explained({
     id,
     kind: 'event',
     state: status,
     summary: `${statusTexts[status]} It has ${counted(deliveryCount, 'delivery', 'deliveries')}.`,
-    story: [...receivedSteps(event), ...sent.slice(0, maxTold).map(deliveryStep), ...rows],
+    story: [...receivedSteps(event), ...told, ...rows],
     ...waitOfFirst(waiting),
     advice: await adviceOn(call, { event, sent, waiting, unreached: unreached.routes[0] }),
   });
@@ -103,7 +111,7 @@ interface Told {
   sent: readonly DeliveryView[];
   waiting: DeliveryView | undefined;
   /** The first route that got nothing. */
-  unreached: { routeId: string; reason: string } | undefined;
+  unreached: { routeId: string; reason: string; error: string | null } | undefined;
 }
 
 async function adviceOn(call: Call, { event, sent, waiting, unreached }: Told): Promise<Advice[]> {
@@ -118,13 +126,21 @@ async function adviceOn(call: Call, { event, sent, waiting, unreached }: Told): 
     ];
   const dead = sent.find(({ status }) => status === 'dlq');
   return [
-    ...(waiting?.waitingFor == null ? [] : await adviceOnWait(call, waiting.waitingFor, { ...waiting, isForWebhook: false })),
+    ...(waiting === undefined ? [] : await adviceOnFirst(call, event.id, waiting.waitingFor, { ...waiting, isForWebhook: false })),
     ...(dead === undefined ? [] : [advise('Read why the first dead letter was given up.', 'GET', `/explain/${dead.id}`)]),
     ...(event.status !== 'filtered' || unreached === undefined ? [] : [changeRule(unreached)]),
   ];
 }
 
-function changeRule({ routeId, reason }: NonNullable<Told['unreached']>): Advice {
+/** What helps the first message of an event that waits. */
+async function adviceOnFirst(call: Call, eventId: string, waitingFor: WaitReason | null, goal: Goal): Promise<Advice[]> {
+  if (waitingFor === null) return [];
+  return waitingFor === 'scheduled' ? [adviceOnScheduled(goal.isForWebhook, { eventId })] : await adviceOnWait(call, waitingFor, goal);
+}
+
+function changeRule({ routeId, reason, error }: NonNullable<Told['unreached']>): Advice {
+  if (error !== null && (reason === 'condition_false' || reason === 'no_condition_met'))
+    return advise('Read the conditions of the route: they name what keeps its filter from being in force.', 'GET', `/explain/${routeId}`);
   const rule = reason === 'transform_filtered' ? 'transform' : 'filter';
   return advise(`Read the ${rule} of the route, and change it if the event should pass.`, 'GET', `/routes/${routeId}`);
 }
@@ -143,32 +159,38 @@ function waitOfFirst(message: Waiting | undefined): Pick<Explanation, 'waitsFor'
   return { waitsFor: waitOf(waitingFor, untilMs), next: nextOf(waitingFor, { untilMs, attempts, maxAttempts }) };
 }
 
-function deliveryStep({ id, routeId, destinationId, status, attempts, createdAtMs }: DeliveryView): Step {
+async function deliveryStep(call: Call, delivery: DeliveryView): Promise<Step> {
+  const { id, routeId, destinationId, status, attempts, createdAtMs, lastSentAs } = delivery;
+  const form = attempts === 0 ? null : sentFormStep(await signedTarget(call, destinationId), lastSentAs);
   const to = destinationId === null ? '' : ` to the destination ${destinationId}`;
   return happened(
     createdAtMs,
     'delivery',
-    `The route ${routeId} made a delivery${to}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.`,
+    `The route ${routeId} made a delivery${to}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.${form?.text ?? ''}`,
     {
       deliveryId: id,
       routeId,
       destinationId,
       status,
+      ...form?.data,
     },
   );
 }
 
-function messageStep({ id, endpointId, applicationId, subscriptionId, status, attempts, createdAtMs }: WebhookMessageView): Step {
+function messageStep(message: WebhookMessageView): Step {
+  const { id, endpointId, applicationId, subscriptionId, status, attempts, createdAtMs, lastSentAs } = message;
+  const form = attempts === 0 ? null : sentFormStep('endpoint', lastSentAs);
   return happened(
     createdAtMs,
     'message',
-    `A message was made for the endpoint ${endpointId}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.`,
+    `A message was made for the endpoint ${endpointId}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.${form?.text ?? ''}`,
     {
       messageId: id,
       endpointId,
       applicationId,
       subscriptionId,
       status,
+      ...form?.data,
     },
   );
 }

@@ -1,13 +1,16 @@
+import type { SignedTarget } from '../../../core/sent-as.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { defaultMessage } from '../../../data/shard/attempt-record.ts';
 import type { AttemptView, Cancellation, DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
+import { wholePayloadMemory } from '../../http/request-memory.ts';
 import { isoTime } from '../../records/record-fields.ts';
+import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { receivedSteps } from './received.ts';
-import { adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
+import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
 
 /** Deliveries of routes, and messages to webhook endpoints. */
 
@@ -33,6 +36,7 @@ interface Message extends Goal {
   deadLetter: (DeadLetter & { atMs: number }) | null;
   cancellation?: Cancellation;
   failedOverFrom: string | null;
+  failedOverAtMs: number | null;
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
@@ -44,6 +48,7 @@ interface Message extends Goal {
 export async function explainMessage(call: Call, id: string): Promise<Explanation | null> {
   const { messages, webhookMessages } = call.services;
   const org = call.caller.organization.id;
+  await call.hold(wholePayloadMemory);
   const delivery = await messages.delivery(org, id);
   if (delivery !== null) {
     const [attempts, event] = await Promise.all([messages.attempts(org, id), messages.event(org, delivery.eventId)]);
@@ -64,18 +69,19 @@ async function story(
   message: Message,
   { attempts, event }: { attempts: AttemptView[]; event: EventView | null },
 ): Promise<Explanation> {
-  const { id, waitingFor, waitingUntilMs } = message;
+  const { id, waitingFor, waitingUntilMs, isForWebhook } = message;
+  const target = isForWebhook ? 'endpoint' : await signedTarget(call, message.destinationId);
   const circuit = waitingFor === 'circuit_open' ? await circuitStep(call, message) : [];
   return explained({
     id,
-    kind: message.isForWebhook ? 'outbound message' : 'delivery',
+    kind: isForWebhook ? 'outbound message' : 'delivery',
     state: message.status,
     summary: summaryOf(message),
     story: [
       ...(event === null ? [holds('event_gone', 'The event is no longer stored.', { eventId: message.eventId })] : receivedSteps(event)),
       queuedStep(message),
-      ...attempts.slice(-maxAttemptsTold).map(attemptStep),
-      ...(message.failedOverFrom === null ? [] : [failoverStep(message.failedOverFrom, message.destinationId)]),
+      ...attempts.slice(-maxAttemptsTold).map((attempt) => attemptStep(attempt, target)),
+      ...failoverSteps(message),
       ...circuit,
       ...cancelSteps(message),
       ...expirySteps(message),
@@ -125,22 +131,30 @@ function queuedStep({ createdAtMs, isForWebhook, routeId, destinationId, replaye
   );
 }
 
-function attemptStep({ attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage }: AttemptView): Step {
+function attemptStep(
+  { attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage, sentAs }: AttemptView,
+  target: SignedTarget | null,
+): Step {
   const outcome = errorType === null ? 'succeeded' : `failed (${errorType})`;
   const answer = responseStatus === null ? 'without a response' : `the receiver returned ${responseStatus}`;
   const saysMore = errorType !== null && errorMessage !== null && errorMessage !== defaultMessage({ errorType, responseStatus });
   const said = !saysMore ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
-  return happened(startedAtMs, 'attempt', `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}`, {
+  const form = sentFormStep(target, sentAs);
+  const text = `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}${form.text}`;
+  return happened(startedAtMs, 'attempt', text, {
     attemptNumber,
     durationMs,
     responseStatus,
     errorType,
     errorMessage,
+    ...form.data,
   });
 }
 
-function failoverStep(from: string, to: string | null): Step {
-  return holds('failed_over', `It left the destination ${from} for the failover destination ${to ?? ''}.`, { from, to });
+function failoverSteps({ failedOverFrom: from, failedOverAtMs, destinationId: to }: Message): Step[] {
+  if (from === null) return [];
+  const text = `It left the destination ${from} for the failover destination ${to ?? ''}.`;
+  return [failedOverAtMs === null ? holds('failed_over', text, { from, to }) : happened(failedOverAtMs, 'failed_over', text, { from, to })];
 }
 
 async function circuitStep(call: Call, { routeId, destinationId, isForWebhook }: Message): Promise<Step[]> {
@@ -182,6 +196,7 @@ function endSteps(message: Message): Step[] {
 
 async function adviceOn(call: Call, message: Message): Promise<Advice[]> {
   const { id, isForWebhook, waitingFor, deadLetter, isDeadLetter, unsentFor, eventId } = message;
+  if (waitingFor === 'scheduled') return [adviceOnScheduled(isForWebhook, { messageId: id })];
   if (waitingFor !== null) return await adviceOnWait(call, waitingFor, message);
   if (isDeadLetter && deadLetter !== null) {
     const isCancelled = deadLetter.cause === 'cancelled';
@@ -202,11 +217,14 @@ function unsentReason(said: string | null): Message['unsentFor'] {
   return said === 'filtered' || said === 'schema_failed' || said === 'transform_failed' ? said : null;
 }
 
+/** Types of the last error that are causes. */
+const saidByError = ['cancelled', 'expired', 'disabled', 'gone'] as const;
+
 function deadLetterOf(
   reason: DeadLetter['reason'],
   { attempts, maxAttempts, lastErrorType }: Pick<Message, 'attempts' | 'maxAttempts'> & { lastErrorType: string | null },
 ): DeadLetter {
-  const said = lastErrorType === 'cancelled' || lastErrorType === 'expired' || lastErrorType === 'disabled' ? lastErrorType : null;
+  const said = saidByError.find((cause) => cause === lastErrorType) ?? null;
   const isRejected = reason === 'max_retries_exceeded' && attempts < maxAttempts;
   return { reason, cause: reason === 'expired' ? 'expired' : (said ?? (isRejected ? 'rejected' : null)) };
 }
@@ -238,5 +256,6 @@ function fromMessage(view: WebhookMessageView): Message {
     unsentFor: isUnsent ? unsentReason(lastErrorType) : null,
     deadLetter: deadLetter === null ? null : { ...deadLetterOf(deadLetter.reason, view), atMs: deadLetter.movedAtMs },
     failedOverFrom: null,
+    failedOverAtMs: null,
   };
 }

@@ -1,7 +1,7 @@
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../http/operation.ts';
-import { isoTimeOrNull } from '../../records/record-fields.ts';
+import { isoTime, isoTimeOrNull } from '../../records/record-fields.ts';
 import { enableApplication, enableEndpoint, enableSubscription } from './enable.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { monthOfOrganization } from './month.ts';
@@ -38,11 +38,12 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
   if (endpoint === null) return null;
   const inside = webhookOrganization(org);
   const target = { routeId: endpoint.applicationId, destinationId: id };
-  const [application, subscriptionCounts, totals, circuits, month] = await Promise.all([
-    services.webhooks.application(org, endpoint.applicationId),
+  const application = await services.webhooks.application(org, endpoint.applicationId);
+  const [subscriptionCounts, totals, circuits, backlog, month] = await Promise.all([
     services.webhooks.subscriptionCountsOfEndpoints(org, [id]),
     services.messages.destinationCounters(inside, id),
     services.circuits.ofTargets(inside, [target]),
+    application === null ? [] : backlogSteps(call, endpoint, application),
     monthOfOrganization(call),
   ]);
   const subscriptions = subscriptionCounts.get(id) ?? 0;
@@ -68,6 +69,7 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
         successes,
         lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
       }),
+      ...backlog,
       ...lastSteps(circuits),
       ...(circuit === undefined ? [holds('circuit', 'Its circuit is closed.')] : [circuitStep(circuit)]),
       ...(month === null ? [] : [month.step]),
@@ -81,6 +83,21 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
       ...(month?.advice ?? []),
     ],
   });
+}
+
+async function backlogSteps(
+  { services, caller }: Call,
+  { id, applicationId }: WebhookEndpoint,
+  { shard }: Pick<WebhookApplication, 'shard'>,
+): Promise<Step[]> {
+  const { messages, scheduled, oldestAtMs } = await services.webhookStatistics.waiting(caller.organization.id, {
+    id,
+    applicationId,
+    shard,
+  });
+  const oldest = oldestAtMs === null ? '' : `, the oldest of those that are due since ${isoTime(oldestAtMs)}`;
+  const text = `Messages not ended: ${messages}${oldest}; scheduled for later: ${scheduled}.`;
+  return [holds('backlog', text, { messages, scheduled, oldestAt: isoTimeOrNull(oldestAtMs) })];
 }
 
 export async function explainSubscription(call: Call, id: string): Promise<Explanation | null> {

@@ -3,9 +3,11 @@ import { parseTimedId } from '../../../core/ids.ts';
 import { kinds } from '../../../resources/kinds.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { isoTime } from '../../records/record-fields.ts';
+import { explainAlert } from './explain-alert.ts';
 import { explainExecution } from './explain-cron.ts';
 import { explainEvent } from './explain-event.ts';
 import { explainMessage } from './explain-message.ts';
+import { explainOrganization } from './explain-organization.ts';
 import { explainResource, kindOfId } from './explain-resource.ts';
 import { explainApplication, explainEndpoint, explainSubscription } from './explain-webhook-object.ts';
 import { type Explanation, explanation } from './explanation.ts';
@@ -15,8 +17,10 @@ type Explain = (call: Call, id: string) => Promise<Explanation | null>;
 /** Explains everything that is no resource with a cache, by the prefix of its id. Returns null when the organization has nothing with this id. */
 const others: Readonly<Record<string, Explain>> = {
   evt_: explainEvent,
-  msg_: explainMessage,
+  msg_: async (call, id) => (await explainMessage(call, id)) ?? (await explainAlert(call, id)),
+  test_: explainAlert,
   exec_: explainExecution,
+  [kinds.Organization.idPrefix]: explainOrganization,
   [kinds.WebhookApplication.idPrefix]: explainApplication,
   [kinds.WebhookEndpoint.idPrefix]: explainEndpoint,
   [kinds.WebhookSubscription.idPrefix]: explainSubscription,
@@ -33,8 +37,8 @@ export const explain: Family = {
     state: 'retrying',
     reason: 'retry',
     what: 'attempt',
-    text: 'Attempt 1 failed (http_error) after 87 ms: the receiver returned 500.',
-    data: { attemptNumber: 1, responseStatus: 500 },
+    text: 'Attempt 1 failed (http_error) after 87 ms: the receiver returned 500. Its body is the payload, unsigned.',
+    data: { attemptNumber: 1, responseStatus: 500, payloadForm: 'full', signatureScheme: null },
     command: 'curl "$URL/api/deliveries/msg_00m2k3x7q4uabcdefghijklmnop" -H "x-api-key: $KEY"',
   },
   operations: [
@@ -44,7 +48,7 @@ export const explain: Family = {
       operationId: 'explain',
       summary: 'Explain an event, a message or a resource',
       description:
-        'By its id: of an event, delivery, message or cron execution, or of any resource. That of an API key needs the role admin.',
+        'By its id: of an event, delivery, message, cron execution or alert, of any resource, or of the organization. That of an API key needs the role admin.',
       scope: 'read',
       isScan: true,
       answer: { status: 200, description: 'Its story.', schema: explanation },

@@ -1,24 +1,34 @@
 import { ownProvider } from '../../../core/providers/providers.ts';
 import type { CircuitView } from '../../../data/queue/circuits.ts';
 import type { PosthornObject, ServedKind } from '../../../resources/kinds.ts';
+import { destinationBeyondPlan } from '../../../resources/plan-gates.ts';
 import { refersTo } from '../../../resources/references.ts';
 import type { Call } from '../../http/operation.ts';
 import { cachedObjects, idOf, inCache } from '../../records/lookup.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
 import { monthOfOrganization } from './month.ts';
+import { signatureFailuresOf } from './signature-failures-of.ts';
 import { adviceOnWait } from './waits.ts';
 
-/** Reports counters, backlog and circuits of sources, routes and destinations, and what is left of the month for sources and event types. */
+/** Reports counters, backlog and circuits of sources, routes and destinations, failed signatures of sources, and what is left of the month for sources and event types. */
 
 const maxTargets = 200;
 const maxCircuitsTold = 20;
+const maxHeldTold = 20;
 
 export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
   if (isA(object, 'Source')) {
     const isCounted = object.spec.provider !== ownProvider;
-    const [events, month] = await Promise.all([eventsStep(call, id, 'received'), isCounted ? monthOfOrganization(call) : null]);
-    return { steps: [events, ...(month === null ? [] : [month.step])], advice: [...sourceAdvice(call, object), ...(month?.advice ?? [])] };
+    const [events, month, failures] = await Promise.all([
+      eventsStep(call, id, 'received'),
+      isCounted ? monthOfOrganization(call) : null,
+      signatureFailuresOf(call, object, id),
+    ]);
+    return {
+      steps: [events, ...failures.steps, ...(month === null ? [] : [month.step])],
+      advice: [...failures.advice, ...sourceAdvice(call, object), ...(month?.advice ?? [])],
+    };
   }
   if (isA(object, 'WebhookEventType')) {
     const month = await monthOfOrganization(call);
@@ -28,7 +38,8 @@ export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, 
     const targets = destinationIds(call, object).map((destinationId) => ({ routeId: id, destinationId }));
     const events = await eventsStep(call, id, 'taken');
     const more = await targetsOf(call, targets, ({ routeId }) => routeId === id);
-    return { ...more, steps: [events, ...more.steps] };
+    const held = await heldTargets(call, object);
+    return { ...more, steps: [events, ...held.steps, ...more.steps], advice: [...(held.advice ?? []), ...(more.advice ?? [])] };
   }
   if (isA(object, 'Destination')) {
     const routes = cachedObjects(call, 'Route').filter((route) => refersTo(route, 'Destination', object.metadata.name));
@@ -80,6 +91,35 @@ function destinationIds(call: Call, { spec }: PosthornObject<'Route'>): string[]
     const destination = inCache(call, 'Destination', name);
     return destination === undefined ? [] : [idOf(destination)];
   });
+}
+
+interface HeldTarget {
+  destinationId: string;
+  reason: 'destination_disabled' | 'destination_suspended';
+  text: string;
+}
+
+/** Destinations for which deliveries of the route wait, because they are disabled or the plan suspends them. */
+async function heldTargets(call: Call, { spec }: PosthornObject<'Route'>): Promise<Pick<More, 'steps' | 'advice'>> {
+  const held = spec.destinationRefs.flatMap(({ name }): HeldTarget[] => {
+    const destination = inCache(call, 'Destination', name);
+    if (destination === undefined) return [];
+    const beyondPlan = destinationBeyondPlan(destination.spec, call.caller.organization.plan);
+    const destinationId = idOf(destination);
+    if (!destination.spec.enabled)
+      return [{ destinationId, reason: 'destination_disabled', text: `The destination ${destinationId} is disabled.` }];
+    if (beyondPlan === null) return [];
+    const text = `The destination ${destinationId} is suspended: ${beyondPlan}.`;
+    return [{ destinationId, reason: 'destination_suspended', text }];
+  });
+  const some = held.slice(0, maxHeldTold);
+  const advice = await Promise.all(
+    some.map(({ reason, destinationId }) => adviceOnWait(call, reason, { routeId: '', destinationId, isForWebhook: false })),
+  );
+  return {
+    steps: some.map(({ reason, destinationId, text }) => holds(reason, `${text} Deliveries to it wait.`, { destinationId })),
+    advice: advice.flat(),
+  };
 }
 
 interface TargetIds {

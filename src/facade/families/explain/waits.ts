@@ -124,6 +124,13 @@ export async function adviceOnWait(call: Call, reason: WaitReason, { routeId, de
   }
 }
 
+/** How a scheduled message, or what waits of a scheduled event, is taken back. */
+export function adviceOnScheduled(isForWebhook: boolean, what: { messageId: string } | { eventId: string }): Advice {
+  const list = isForWebhook ? '/outbound-messages' : '/deliveries';
+  if ('messageId' in what) return advise('Cancel it if it is not to be sent.', 'POST', `${list}/${what.messageId}/cancel`);
+  return advise('Cancel what waits of the event if it is not to be sent.', 'POST', `${list}/cancel`, { filter: what });
+}
+
 const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = {
   max_retries_exceeded: 'all its attempts failed',
   circuit_breaker_exhausted: 'the circuit stayed open, or its target was disabled, for too long',
@@ -141,6 +148,7 @@ const causes = {
   cancelled: deadReasons.cancelled,
   expired: deadReasons.expired,
   disabled: 'its endpoint or its application was disabled for too long',
+  gone: 'its receiver answered 410 Gone, which disabled the endpoint',
   rejected: 'its receiver rejected it and allows no further attempt',
 };
 
@@ -162,9 +170,21 @@ function longerExpiry({ destinationId, isForWebhook }: Goal): Advice {
     : advise(`${text} the destination, or what the sender asks for. ${again}`, 'GET', `/destinations/${destinationId ?? ''}`);
 }
 
+const makeAgain: Advice = {
+  text: 'Create what is missing again with its former id in the annotation posthorn.dev/id: without it, the new object has another id, and a replay goes to the former one alone.',
+};
+
+/** The endpoint stays after a 410, and may have been enabled or deleted since. */
+async function repairOfGone({ services, caller }: Call, { destinationId }: Goal): Promise<Advice[]> {
+  const endpoint = await services.webhooks.endpoint(caller.organization.id, destinationId ?? '');
+  if (endpoint === null) return [makeAgain];
+  return endpoint.isDisabled ? [enableEndpoint(endpoint)] : [];
+}
+
 /** What helps before a dead letter is sent again; empty: it can be sent again. */
 export async function repairOf(call: Call, { reason, cause }: DeadLetter, goal: Goal): Promise<Advice[]> {
   if (cause === 'cancelled') return [];
+  if (cause === 'gone') return await repairOfGone(call, goal);
   if (cause === 'expired') return [...(await adviceOnWait(call, 'retry', goal)), longerExpiry(goal)];
   if (cause === 'disabled')
     return [
@@ -187,11 +207,7 @@ export async function repairOf(call: Call, { reason, cause }: DeadLetter, goal: 
     case 'destination_not_found':
     case 'endpoint_not_found':
     case 'route_deleted':
-      return [
-        {
-          text: 'Create what is missing again with its former id in the annotation posthorn.dev/id: without it, the new object has another id, and a replay goes to the former one alone.',
-        },
-      ];
+      return [makeAgain];
     case 'payload_not_found':
       return [{ text: 'It cannot be sent again. Ask the sender to send the event once more.' }];
   }

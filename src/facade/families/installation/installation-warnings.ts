@@ -6,7 +6,7 @@ import type { ServerFacts } from '../../../redis/server-facts.ts';
 
 /** What is wrong, and what an operator does about it. */
 export interface Warning {
-  part: 'redis' | 'pools' | 'workers' | 'processes' | 'shards';
+  part: 'redis' | 'pools' | 'workers' | 'processes' | 'resources' | 'shards';
   message: string;
   action: string;
 }

@@ -17,10 +17,11 @@ import {
   type Warning,
   workerWarnings,
 } from './installation-warnings.ts';
+import { reportWarnings } from './process-warnings.ts';
 import { runningVersion, versionsOf, versionWarnings } from './running-versions.ts';
 
 const count = z.int().min(0);
-const part = z.enum(['redis', 'pools', 'workers', 'processes', 'shards']);
+const part = z.enum(['redis', 'pools', 'workers', 'processes', 'resources', 'shards']);
 
 const replicas = z.object({
   wanted: count.describe('Pods that the pool wants now.'),
@@ -114,7 +115,12 @@ const record = z
       .describe('The Redis servers; null: they could not be read.'),
     unread: z
       .array(
-        z.object({ part: part.describe('What is null; of `pools` the replicas and conditions are.'), reason: z.string().describe('Why.') }),
+        z.object({
+          part: part.describe(
+            'What is null; of `pools` the replicas and conditions are, and without `resources` the reports of processes are not in `warnings`.',
+          ),
+          reason: z.string().describe('Why.'),
+        }),
       )
       .describe('What could not be read.'),
     warnings: z
@@ -169,11 +175,12 @@ async function read({ services }: Call): Promise<Answer> {
       return null;
     }
   };
-  const [redis, pools, workers, processes, shards] = await Promise.all([
+  const [redis, pools, workers, processes, reports, shards] = await Promise.all([
     inTime('redis', () => reader.redis()),
     inTime('pools', () => reader.pools()),
     inTime('workers', () => reader.workers()),
     inTime('processes', () => reader.processes()),
+    inTime('resources', () => reader.reports()),
     inTime('shards', () => reader.shards()),
   ]);
   const isPoolReadable = unread.every((each) => each.part !== 'pools');
@@ -184,6 +191,7 @@ async function read({ services }: Call): Promise<Answer> {
     ...(workers === null ? [] : workerWarnings(workers)),
     ...versionWarnings(versions),
     ...processWarnings(processes ?? [], reader.layout),
+    ...reportWarnings(reports ?? [], reader.mode),
     ...shardWarnings(shards?.figures ?? []),
   ];
   return {

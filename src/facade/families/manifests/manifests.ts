@@ -9,6 +9,7 @@ import { recordField } from '../../records/api-names.ts';
 import { manifestOf } from '../../records/manifests.ts';
 import { type ForeignField, foreignFields } from '../../records/owned-spec.ts';
 import { findManifest, type ManifestKind, servedKindOf } from './find-manifest.ts';
+import { manifestEventsOperation } from './manifest-events.ts';
 import { manifestHead, manifestPatchOperation } from './manifest-patch.ts';
 import { withMaskedHeaders } from './manifest-secrets.ts';
 
@@ -76,6 +77,9 @@ export const manifests = (families: readonly Family[]): Family => ({
     status: 'True',
     reason: 'Ready',
     message: 'Everything is in force.',
+    count: 1,
+    source: 'posthorn-controller',
+    isKept: true,
   },
   operations: [
     operation({
@@ -93,6 +97,7 @@ export const manifests = (families: readonly Family[]): Family => ({
         return toAnswer(await findManifest(call, id), id);
       },
     }),
+    manifestEventsOperation,
     manifestPatchOperation(families.flatMap(({ changes }) => (changes === undefined ? [] : [changes]))),
   ],
 });

@@ -52,6 +52,8 @@ export const deliveries: Family = {
         responseBody: 'ok',
         errorType: null,
         errorMessage: null,
+        payloadForm: 'full',
+        signatureScheme: 'hmac-sha256',
       },
     ],
     byReason: { max_retries_exceeded: 1 },

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { DeliveryStatus } from '../../../data/shard/messages.ts';
 import { operation } from '../../http/operation.ts';
-import { filterId } from '../../records/filter-ids.ts';
-import { idOrSlug } from '../../records/record-fields.ts';
+import { filterIds } from '../../records/filter-ids.ts';
 import {
   cancelBody,
   cancelByFilter,
@@ -17,6 +16,7 @@ import {
   countsOf,
   sharedFilterOf,
 } from '../shared/cancel.ts';
+import { sentNames } from '../shared/sent-filter.ts';
 
 const waiting = ['pending', 'retrying', 'circuit_open', 'processing'] as const satisfies readonly DeliveryStatus[];
 const defaultStatuses = waiting.slice(0, 3);
@@ -24,8 +24,8 @@ const defaultStatuses = waiting.slice(0, 3);
 const filter = z
   .strictObject({
     status: z.array(z.enum(waiting)).min(1).max(waiting.length).describe('Statuses. Default: all but processing.'),
-    routeId: idOrSlug.describe('Id or slug of a route.'),
-    destinationId: idOrSlug.describe('Id or slug of a destination.'),
+    routeId: sentNames.describe('Ids or slugs of routes.'),
+    destinationId: sentNames.describe('Ids or slugs of destinations.'),
     ...cancelFilterFields,
   })
   .partial()
@@ -100,14 +100,15 @@ export const cancelDeliveries = [
       const { status = defaultStatuses, routeId, destinationId, ...sent } = call.body.filter;
       const shared = sharedFilterOf(sent);
       const narrow = {
-        routeId: await filterId(call, 'Route', routeId),
-        destinationId: await filterId(call, 'Destination', destinationId),
+        routeId: await filterIds(call, 'Route', routeId),
+        destinationId: await filterIds(call, 'Destination', destinationId),
+        statuses: status,
       };
       return await cancelByFilter(call, {
         org,
-        scope: JSON.stringify(['cancel deliveries', org, status, narrow, shared]),
-        toMs: shared.toMs,
-        list: (toMs, page) => call.services.messages.deliveries(org, { ...shared, ...narrow, statuses: status, toMs }, page),
+        narrow: ['deliveries', narrow],
+        shared,
+        list: (filter, page) => call.services.messages.deliveries(org, { ...filter, ...narrow }, page),
       });
     },
   }),

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { sentForm } from '../../../core/sent-as.ts';
 import type { AttemptView, DeliveryView } from '../../../data/shard/messages.ts';
 import { detailField, shownAttemptDetail } from '../../../data/shard/shown-attempt-detail.ts';
 import { type WaitReason, waitReasons } from '../../../data/shard/waits.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../records/record-fields.ts';
 import { cancellation, cancellationField } from '../shared/cancel.ts';
+import { sentFormFields } from '../shared/sent-form.ts';
 
 /** Records of deliveries and attempts, as events and deliveries show them. */
 
@@ -91,6 +93,7 @@ export const attemptRecord = z
     responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls or blocked.'),
     errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
+    ...sentFormFields,
     detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'Attempt' });
@@ -102,7 +105,9 @@ export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRec
     createdAtMs,
     completedAtMs,
     expiresAtMs,
-    deadSinceMs: _,
+    deadSinceMs: _deadSince,
+    failedOverAtMs: _failedOverAt,
+    lastSentAs: _lastSentAs,
     cancellation: made,
     org,
     ...rest
@@ -126,6 +131,6 @@ export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRec
   };
 }
 
-export function attemptToRecord({ startedAtMs, detail, ...rest }: AttemptView): z.input<typeof attemptRecord> {
-  return { ...rest, ...detailField(detail), startedAt: isoTime(startedAtMs) };
+export function attemptToRecord({ startedAtMs, detail, sentAs, ...rest }: AttemptView): z.input<typeof attemptRecord> {
+  return { ...rest, ...sentForm('destination', sentAs), ...detailField(detail), startedAt: isoTime(startedAtMs) };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalidParameter, PosthornError } from '../../../core/errors.ts';
-import type { DeliveryFilter } from '../../../data/shard/messages.ts';
+import { throwIfAbandoned } from '../../../core/loop-turns.ts';
+import type { DeliveryFilter, DeliveryView } from '../../../data/shard/messages.ts';
 import { type Call, operation } from '../../http/operation.ts';
 import {
   cursorPageOf,
@@ -12,15 +13,17 @@ import {
   unknownIds,
 } from '../../http/pagination.ts';
 import { queryInteger, queryList, timeRangeQuery } from '../../http/query.ts';
-import { filterId } from '../../records/filter-ids.ts';
-import { idOrSlug } from '../../records/record-fields.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters, takingTurns } from '../shared/message-filters.ts';
+import { filterIds, unknownId } from '../../records/filter-ids.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../shared/message-filters.ts';
 import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const farthest = 10_000;
 const pageSize = 100;
 /** Records that one request looks at to find where an offset is. */
 const maxLooked = 50_000;
+
+/** Beside those of attempts. */
+export const deliveryEndTypes = ['circuit_open', 'secret_decryption_failed', 'cancelled'] as const;
 
 const query = z.object({
   ...cursorQuery,
@@ -33,10 +36,10 @@ const query = z.object({
     .max(128)
     .optional()
     .describe('Of the first 1,000 deliveries of this event; with offset, not with cursor or where.'),
-  routeId: idOrSlug.optional().describe('Id or slug of a route.'),
-  destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
+  routeId: namedQuery('Ids or slugs of routes'),
+  destinationId: namedQuery('Ids or slugs of destinations'),
   status: queryList(deliveryStatus, 'Only those with this status.'),
-  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'cancelled']),
+  errorType: errorTypeQuery(deliveryEndTypes),
   ...messageFilterParameters,
   ...timeRangeQuery,
 });
@@ -56,14 +59,14 @@ export const listDeliveries = operation({
     const { limit, cursor, offset, eventId, routeId, destinationId, status, ...sent } = call.query;
     const filter = {
       ...messageFilterOf(sent),
-      routeId: await filterId(call, 'Route', routeId),
-      destinationId: await filterId(call, 'Destination', destinationId),
+      routeId: await filterIds(call, 'Route', routeId),
+      destinationId: await filterIds(call, 'Destination', destinationId),
       statuses: status,
     };
     const { where } = sent;
     if (cursor !== undefined || where !== undefined) refuseOffset(call.query, cursor === undefined ? 'where' : 'cursor');
     if (eventId !== undefined) {
-      const all = (await call.services.messages.deliveriesOfEvent(call.caller.organization.id, eventId, filter)).reverse();
+      const all = await deliveriesOfEvent(call, eventId, filter);
       const page = all.slice(offset ?? 0, (offset ?? 0) + limit);
       return { data: page.map(deliveryToRecord), pagination: { hasMore: (offset ?? 0) + page.length < all.length, nextCursor: null } };
     }
@@ -77,6 +80,15 @@ export const listDeliveries = operation({
     return { data: found.items.map(deliveryToRecord), pagination: scannedPagination(found) };
   },
 });
+
+/** Newest first. RESOURCE_NOT_FOUND for an event that is not stored. */
+async function deliveriesOfEvent({ services, caller }: Call, eventId: string, filter: DeliveryFilter): Promise<DeliveryView[]> {
+  const org = caller.organization.id;
+  const found = await services.messages.deliveriesOfEvent(org, eventId, filter);
+  if (found.length === 0 && (await services.messages.events(org, { ids: [eventId] }, { limit: 1 })).items.length === 0)
+    throw unknownId('event', eventId);
+  return found.reverse();
+}
 
 /** INVALID_QUERY for what does not go with a parameter that was sent. */
 function refuseOffset({ offset, eventId }: Query, other: 'cursor' | 'where'): void {
@@ -102,7 +114,7 @@ async function cursorAfter(
   let cursor: string | undefined;
   let looked = 0;
   for (let left = offset; left > 0; ) {
-    signal.throwIfAborted();
+    throwIfAbandoned(signal);
     if (looked > maxLooked) throw tooFar();
     const page = { limit: Math.min(left, pageSize), ...(cursor !== undefined && { cursor }) };
     const { items, nextCursor, scanned } = await services.messages.deliveries(caller.organization.id, filter, page);

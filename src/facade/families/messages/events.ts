@@ -2,16 +2,26 @@ import { z } from 'zod';
 import { invalidParameter, PosthornError } from '../../../core/errors.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { keptHeaders } from '../../../core/kept-headers.ts';
-import type { EventView } from '../../../data/shard/messages.ts';
+import type { EventFilter, EventView } from '../../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../http/pagination.ts';
-import { queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
+import { queryFlag, queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
+import { payloadPieceMemory, wholePayloadMemory } from '../../http/request-memory.ts';
 import { StreamedAnswer, wholePieces } from '../../http/streamed-answer.ts';
-import { filterId } from '../../records/filter-ids.ts';
+import { filterIds } from '../../records/filter-ids.ts';
 import { isoTime, isoTimeOrNull, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
-import { idsQuery, takingTurns, whereQuery } from '../shared/message-filters.ts';
+import {
+  errorTypeQuery,
+  idsQuery,
+  messageFilterOf,
+  namedQuery,
+  outcomeParameters,
+  takingTurns,
+  whereQuery,
+} from '../shared/message-filters.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+import { deliveryEndTypes } from './delivery-list.ts';
 import { unreached, unreachedBy } from './unreached.ts';
 
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
@@ -58,6 +68,16 @@ const record = item
   })
   .meta({ id: 'Event' });
 
+const ofDelivery = {
+  routeId: namedQuery('Ids or slugs of routes'),
+  destinationId: namedQuery('Ids or slugs of destinations'),
+  errorType: errorTypeQuery(deliveryEndTypes),
+  ...outcomeParameters,
+};
+type OfDelivery = z.output<z.ZodObject<typeof ofDelivery>>;
+const byDelivery =
+  '`routeId`, `destinationId`, `errorType`, `responseStatus`, `attemptsMin`, `attemptsMax`, `failedFrom` and `failedTo` select events with a delivery that meets all of them; of more than 1,000 deliveries the first 1,000 are judged. Without `to` the events may be in the order of the first such delivery.';
+
 export const events: Family = {
   name: 'Events',
   noun: 'event',
@@ -75,13 +95,17 @@ export const events: Family = {
       path: '/events',
       operationId: 'listEvents',
       summary: 'List events',
-      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd}`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd} ${byDelivery}`,
       scope: 'read',
       query: z.object({
         ...cursorQuery,
-        sourceId: z.string().min(1).max(128).optional().describe('Id or slug of a source.'),
+        sourceId: namedQuery('Ids or slugs of sources'),
         id: idsQuery,
         status: queryList(eventStatus, 'Only those with this status.'),
+        signatureValid: queryFlag
+          .optional()
+          .describe('Whether the signature was right (`true`, 1) or wrong (`false`, 0); sources without a secret check none.'),
+        ...ofDelivery,
         where: whereQuery,
         ...timeRangeQuery,
         fromDate: timeRangeQuery.from.describe('The same as from.'),
@@ -90,9 +114,30 @@ export const events: Family = {
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, id, sourceId, status, where, fromDate, toDate, from = fromDate, to = toDate } = call.query;
+        const {
+          limit,
+          cursor,
+          id,
+          sourceId,
+          status,
+          signatureValid,
+          where,
+          fromDate,
+          toDate,
+          from = fromDate,
+          to = toDate,
+          ...sent
+        } = call.query;
         refuseOther({ from, to }, { from: fromDate, to: toDate });
-        const filter = { ids: id, sourceId: await filterId(call, 'Source', sourceId), statuses: status, where, ...timeRange(from, to) };
+        const filter = {
+          ids: id,
+          sourceId: await filterIds(call, 'Source', sourceId),
+          statuses: status,
+          signatureValid,
+          delivery: await deliveryFilter(call, sent),
+          where,
+          ...timeRange(from, to),
+        };
         const page = { limit, cursor, ...takingTurns(call) };
         const found = await call.services.messages.events(call.caller.organization.id, filter, page);
         return { data: found.items.map((event) => toItem(event, call)), pagination: scannedPagination(found) };
@@ -109,6 +154,7 @@ export const events: Family = {
       handle: async (call): Promise<z.input<typeof record>> => {
         const { services, caller, params } = call;
         const { id = '' } = params;
+        await call.hold(wholePayloadMemory);
         const event = await services.messages.event(caller.organization.id, id);
         if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
@@ -132,7 +178,8 @@ export const events: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The payload.', bytes: 'The bytes that were received, whatever their type is.' },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async ({ services, caller, params: { id = '' } }) => {
+      handle: async ({ services, caller, hold, params: { id = '' } }) => {
+        await hold(payloadPieceMemory);
         const payload = await services.messages.payload(caller.organization.id, id);
         if (payload === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const headers = {
@@ -146,6 +193,16 @@ export const events: Family = {
     }),
   ],
 };
+
+/** Undefined: deliveries are not asked for. */
+async function deliveryFilter(call: Call, { routeId, destinationId, ...sent }: OfDelivery): Promise<EventFilter['delivery']> {
+  if ([routeId, destinationId, ...Object.values(sent)].every((each) => each === undefined)) return undefined;
+  return {
+    ...messageFilterOf(sent),
+    routeId: await filterIds(call, 'Route', routeId),
+    destinationId: await filterIds(call, 'Destination', destinationId),
+  };
+}
 
 /** INVALID_QUERY where a time is sent under both its names, and they differ. */
 function refuseOther(times: { from: string | undefined; to: string | undefined }, synonyms: typeof times): void {

@@ -9,6 +9,7 @@ import { masked, maskedUnread } from '../../../core/masking.ts';
 import type { FilterCondition, FilterDefinition } from '../../../core/records.ts';
 import type { DeliveryView, EventView, FilterResult } from '../../../data/shard/messages.ts';
 import type { Call } from '../../http/operation.ts';
+import { inCache } from '../../records/lookup.ts';
 
 /** Why routes of the source have got nothing of an event. */
 
@@ -71,11 +72,20 @@ export async function unreachedBy(call: Call, event: EventView, deliveries: read
   const all = [...ofDeliveries(deliveries, new Set(results.map(({ deliveryId }) => deliveryId))), ...results.map(ofResult)];
   const byReason: Partial<Record<Reason, number>> = {};
   for (const { reason: why } of all) byReason[why] = (byReason[why] ?? 0) + 1;
-  const shown = all.slice(0, maxRoutes);
+  const shown = all.slice(0, maxRoutes).map((each) => withKeptFilter(call, each));
   const filters = await filtersOf(call, event.org, shown);
   const context = await contextOf(call, event, [...filters.values()]);
   const routes = await call.turn.run(explained(shown, filters, context), call.signal);
   return { total: all.length, byReason, routes };
+}
+
+/** Adds why a filter that excluded the event is not the one of the spec: a route keeps the conditions of a Filter that was withdrawn. */
+function withKeptFilter(call: Call, each: Unreached): Unreached {
+  if (each.result === undefined || each.error !== null) return each;
+  const conditions = inCache(call, 'Route', each.routeId)?.status?.conditions ?? [];
+  const condition = (wanted: string) => conditions.find(({ type }) => type === wanted);
+  if (condition('Programmed')?.status !== 'False') return each;
+  return { ...each, error: `the route keeps the filter that was in force before: ${condition('Ready')?.message ?? ''}` };
 }
 
 function* explained(

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { alertOrganization, alertSchema } from '../../../core/alert.ts';
+import { alertSchema } from '../../../core/alert.ts';
 import { type ChannelAlert, maxAlertsOfChannel } from '../../../data/alerts/channel-alerts.ts';
 import { operation } from '../../http/operation.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
 import { findToRead, idOf } from '../../records/lookup.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
+import { currentAlert } from '../shared/current-alert.ts';
 
 const named = (what: string) => z.object({ id: z.string().describe(`Id of the ${what}.`), name: z.string().describe('Its name.') });
 
@@ -41,17 +42,8 @@ export const channelAlertsOperation = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const channel = await findToRead(call, 'NotificationChannel', call.params['id'] ?? '');
-    const { channelAlerts, messages } = call.services;
-    const { id: org } = call.caller.organization;
-    const alerts = await channelAlerts.newest(org, idOf(channel));
-    const data = await mapConcurrently(alerts, async (alert) => {
-      if (alert.state !== 'retrying') return toRecord(alert);
-      // Without a further attempt it ends where the channel is disabled, or its secret does not open any more.
-      const message = await messages.delivery(alertOrganization(org), alert.messageId);
-      const isOver = message === null || message.status === 'dlq';
-      return toRecord(isOver ? { ...alert, state: 'failed' } : alert);
-    });
-    return { data };
+    const alerts = await call.services.channelAlerts.newest(call.caller.organization.id, idOf(channel));
+    return { data: await mapConcurrently(alerts, async (alert) => toRecord(await currentAlert(call, alert))) };
   },
 });
 

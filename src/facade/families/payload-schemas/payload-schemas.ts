@@ -1,9 +1,5 @@
 import { z } from 'zod';
-import { canonicalJson, canonicalJsonWithin } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
-import { jsonSchemaText } from '../../../core/json-schema-text.ts';
-import { parsedJson } from '../../../core/json-text.ts';
-import { isRecord } from '../../../resources/field-tree.ts';
 import { description } from '../../../resources/fields.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
@@ -25,10 +21,8 @@ import {
 import { resourceFamily } from '../../records/resource-family.ts';
 import { matchesText } from '../../records/search.ts';
 import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/sharing.ts';
-import { refuseProblem } from '../shared/code-problem.ts';
-import { schemaValidateOperation } from './schema-validate.ts';
-
-const schemaObject = z.record(z.string(), z.unknown());
+import { schemaTestOperation, schemaValidateOperation } from './schema-validate.ts';
+import { checkedSchema, parsedSchema, schemaObject, sentSchema } from './sent-schema.ts';
 
 const record = z
   .object({
@@ -46,10 +40,7 @@ const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
-  jsonSchema: z
-    .union([schemaObject, z.string().max(65_536)])
-    .optional()
-    .describe('JSON Schema as an object or its JSON text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
+  jsonSchema: sentSchema.optional(),
   ...sentSharing,
 });
 
@@ -101,7 +92,7 @@ export const payloadSchemas = resourceFamily(
     toSpec: async ({ call, body: { name, description: text, jsonSchema, ...sent }, current }) => {
       const spec = current?.spec;
       const shown = current === undefined ? {} : { jsonSchema: await shownOf(current, call) };
-      const content = { jsonSchema: typeof jsonSchema === 'string' ? parsed(jsonSchema) : jsonSchema };
+      const content = { jsonSchema: typeof jsonSchema === 'string' ? parsedSchema(jsonSchema) : jsonSchema };
       const sharing = await sharingToSpec(call, 'PayloadSchema', { ...sent, content, shown }, spec);
       const head = { name: nameToSpec(name, current), description: clearableToSpec(text, spec?.description), ...sharing };
       if (sharing.sharedFrom !== undefined) return head satisfies SpecInputOf<'PayloadSchema'>;
@@ -120,28 +111,5 @@ export const payloadSchemas = resourceFamily(
       },
     },
   },
-  [schemaValidateOperation],
+  [schemaValidateOperation, schemaTestOperation],
 );
-
-/** Whether both are the same JSON; a larger one than the current is not written out. */
-function isSame(schema: unknown, current: unknown): boolean {
-  const text = canonicalJson(current);
-  return canonicalJsonWithin(schema, Buffer.byteLength(text)) === text;
-}
-
-/** The schema as an object. VALIDATION_FAILED when it is no JSON or, unless it stands so already, too large or no schema. */
-async function checkedSchema(call: Call, sent: Record<string, unknown> | string, current: unknown): Promise<Record<string, unknown>> {
-  const schema = typeof sent === 'string' ? parsed(sent) : sent;
-  if (current !== undefined && isSame(schema, current)) return schema;
-  const text = jsonSchemaText(schema);
-  if (text === null) throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: at most 65,536 bytes as JSON');
-  refuseProblem('jsonSchema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
-  return schema;
-}
-
-function parsed(text: string): Record<string, unknown> {
-  const { value, problem } = parsedJson(text);
-  if (problem !== undefined) throw new PosthornError('VALIDATION_FAILED', `jsonSchema: ${problem}`);
-  if (isRecord(value)) return value;
-  throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: must be a JSON object');
-}

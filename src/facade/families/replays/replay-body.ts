@@ -84,7 +84,7 @@ async function replayToSpec({ call, body: sent, current }: SpecInput<'Replay', t
   if (what === undefined) throw new Error('a replay is made of nothing');
   return {
     what,
-    filter: await filterToSpec(call, filter ?? {}),
+    filter: await filterToSpec(call, what, filter ?? {}),
     ratePerSecond,
     destinationRef: toDestinationId == null ? undefined : await reference(call, 'Destination', 'toDestinationId', toDestinationId, []),
     stopAfterFailurePercent: stopAfterFailurePercent ?? undefined,

@@ -7,7 +7,7 @@ import { endErrorTypes } from '../../../data/shard/message-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
-import { filterId } from '../../records/filter-ids.ts';
+import { eventTypeIds, filterId } from '../../records/filter-ids.ts';
 import { idOf, inCache } from '../../records/lookup.ts';
 import { idOrSlug, isoTime } from '../../records/record-fields.ts';
 import { reference } from '../../records/references.ts';
@@ -45,7 +45,7 @@ export const replayFilter = z.strictObject(fields).partial().meta({
 type Sent = z.output<typeof replayFilter>;
 
 /** The filter of a spec that a sent one means. VALIDATION_FAILED and INVALID_SOURCE name the field. What goes together, the rules of the kind say. */
-export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<'Replay'>['filter']> {
+export async function filterToSpec(call: Call, what: Spec['what'], sent: Sent): Promise<SpecInputOf<'Replay'>['filter']> {
   const { id, status, errorType, responseStatus, sourceId, routeId, destinationId, applicationId, endpointId, where, ...rest } = sent;
   const { eventType, attemptsMin, attemptsMax } = rest;
   const unknown = errorType?.find((each) => !errorTypes.includes(each));
@@ -54,6 +54,7 @@ export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<
     if (where !== undefined) compileCelSearch(where);
     return messageFilterOf(rest);
   });
+  if (eventType !== undefined && what === 'messages') await known('eventType', () => eventTypeIds(call, eventType));
   return {
     ...(id !== undefined && { ids: [...new Set(id)] }),
     ...(status !== undefined && { statuses: [...new Set(status)] }),
@@ -72,8 +73,13 @@ export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<
 }
 
 async function webhookId(call: Call, kind: 'WebhookApplication' | 'WebhookEndpoint', name: string, sent: string): Promise<string> {
+  return (await known(name, () => filterId(call, kind, sent))) ?? sent;
+}
+
+/** Runs what is RESOURCE_NOT_FOUND for the unknown value of a field of the filter: then it is VALIDATION_FAILED. */
+async function known<T>(name: string, find: () => Promise<T>): Promise<T> {
   try {
-    return (await filterId(call, kind, sent)) ?? sent;
+    return await find();
   } catch (error) {
     if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
     throw wrongInFilter(name, `is none that the organization has: ${error.message.replace(/\.$/, '')}`);

@@ -93,6 +93,7 @@ export const routeCircuitOperations: readonly Operation[] = [
       }),
     },
     errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+    isVersioned: true,
     handle: async (call) => {
       const changed = await changeRecord(
         { kind: 'Route', immutable: {}, toSpec: ({ call: own, body, current }) => routeToSpec(own, body, current) },

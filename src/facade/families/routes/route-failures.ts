@@ -41,6 +41,7 @@ export const routeFailedSamples = operation({
   handle: async (call) => {
     const routeId = idOf(await findToRead(call, 'Route', call.params['id'] ?? ''));
     const { limit } = call.query;
+    await call.hold(limit * payloadBytes);
     const samples = await call.services.messages.failedSamples(call.caller.organization.id, routeId, { limit, payloadBytes });
     return { data: await call.turn.run(samplesToRecords(samples), call.signal) };
   },

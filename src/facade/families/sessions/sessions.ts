@@ -65,7 +65,7 @@ export const sessions: Family = {
       scope: 'read',
       signsIn: true,
       body: signInBody,
-      maxBodyBytes: 65_536,
+      maxBodyBytes: 16_384,
       requestExample: { credential: 'ph_mzxw6ytboi4dsnrrgq3tkojqgezdgnbvgy3tqojqgezdgnbvgy3q' },
       answer: { status: 201, description: 'The session.', schema: begun },
       errors: ['RESOURCE_NOT_FOUND'],

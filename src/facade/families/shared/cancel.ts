@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import { compileCelSearch } from '../../../core/cel-filter.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { throwIfAbandoned } from '../../../core/loop-turns.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import { cursorOf, cursorText } from '../../../data/shard/cursor.ts';
 import type { MessageFilter, PayloadFilter } from '../../../data/shard/message-filter.ts';
 import type { Cancellation, CancelResult, PageQuery, ScannedPage } from '../../../data/shard/messages.ts';
+import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
 import { queryTime } from '../../http/query.ts';
+import { unknownId } from '../../records/filter-ids.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
 import { messageFilterOf, takingTurns } from './message-filters.ts';
-import { inFilterWords, sentIds, sentOutcome } from './sent-filter.ts';
+import { inFilterWords, sentIds, sentOutcome, wrongInFilter } from './sent-filter.ts';
 
 /** The cancel of deliveries and of messages to endpoints, in the words of both. */
 
@@ -26,7 +29,7 @@ export function cancelFor({ services, caller }: Call, org: string, ids: readonly
 }
 
 export const cancelDescription =
-  'Ends what waits as a dead letter, which can be sent again. An attempt that is under way is not interrupted: when it does not succeed, the message ends then, and so does a member of a batch with its batch. It counts for no circuit, alert or failure rate.';
+  'Ends what waits as a dead letter, which can be sent again. An attempt under way is not interrupted: unless it succeeds, the message ends then. A member of a batch ends with its batch. It counts for no circuit, alert or failure rate.';
 
 export const cancelledStatus = z
   .enum(['cancelled', 'cancelling'])
@@ -69,9 +72,13 @@ export function countsOf(results: Iterable<CancelResult>): z.output<z.ZodObject<
   return { cancelled, cancelling, skipped: all.length - cancelled - cancelling };
 }
 
+/** Of an event, as many as are read with it. */
+const maxOfEvent = 1000;
+
 /** What the filters of both have. */
 export const cancelFilterFields = {
   id: sentIds,
+  eventId: text(1, 128).describe(`Only those of this event, which has at most ${maxOfEvent} of them.`),
   errorType: z
     .array(z.enum([...attemptErrorTypes, 'circuit_open']))
     .min(1)
@@ -104,43 +111,62 @@ export const cancelledByFilter = z
 type SentFilter = z.output<z.ZodObject<{ [Name in keyof typeof cancelFilterFields]: z.ZodOptional<(typeof cancelFilterFields)[Name]> }>>;
 
 /** The sent filter as lists have it. VALIDATION_FAILED names the field. */
-export function sharedFilterOf(sent: SentFilter): MessageFilter & PayloadFilter {
+export function sharedFilterOf({ eventId: _, ...sent }: SentFilter): MessageFilter & PayloadFilter {
   return inFilterWords(() => {
     if (sent.where !== undefined) compileCelSearch(sent.where);
     return messageFilterOf(sent);
   });
 }
 
+/** Ids of the messages of an event that were created until then. `among`: no others than these; undefined: all. RESOURCE_NOT_FOUND for an event that is not stored. */
+async function idsOfEvent(
+  { services: { messages } }: Call,
+  org: string,
+  eventId: string,
+  { among, toMs }: { among: readonly string[] | undefined; toMs: number },
+): Promise<string[]> {
+  const [event] = (await messages.events(org, { ids: [eventId] }, { limit: 1 })).items;
+  if (event === undefined) throw unknownId('event', eventId);
+  if (Math.max(event.deliveryCount, event.webhook?.total ?? 0) > maxOfEvent)
+    throw wrongInFilter('eventId', `is of an event with more than ${maxOfEvent} messages: narrow by other filters`);
+  const found = await messages.deliveriesOfEvent(org, eventId, { toMs });
+  return found.flatMap(({ id }) => (among?.includes(id) === false ? [] : [id]));
+}
+
 /**
- * One step of a walk over what waits, newest first: it ends after some pages, or seconds, and its cursor leads on. Each further page counts as a request. `scope`: names
- * the walk in cursors.
+ * One step of a walk over what waits, newest first: it ends after some pages, or seconds, and its cursor leads on. Each further page counts as a request. `shared`:
+ * what the filter has of both; `narrow`: what else it has, which names the walk in cursors, too.
  */
 export async function cancelByFilter(
-  call: Call<unknown, { dryRun?: boolean | undefined; cursor?: string | undefined }>,
+  call: Call<unknown, { filter: { eventId?: string | undefined }; dryRun?: boolean | undefined; cursor?: string | undefined }>,
   {
     org,
-    scope,
-    toMs,
+    narrow,
+    shared,
     list,
   }: {
     org: string;
-    scope: string;
-    toMs?: number | undefined;
-    list: (toMs: number, page: PageQuery) => Promise<ScannedPage<{ id: string }>>;
+    narrow: readonly unknown[];
+    shared: MessageFilter & PayloadFilter;
+    list: (filter: MessageFilter & PayloadFilter, page: PageQuery) => Promise<ScannedPage<{ id: string }>>;
   },
 ): Promise<z.input<typeof cancelledByFilter>> {
-  const { dryRun = false } = call.body;
+  const { dryRun = false, filter: sent } = call.body;
+  const { eventId } = sent;
   const beganMs = performance.now();
-  const begun = await beginning(call, scope, toMs);
+  const scope = JSON.stringify(['cancel', org, eventId, narrow, shared]);
+  const begun = await beginning(call, scope, shared.toMs);
   const { upToMs } = begun;
   let { cursor } = begun;
+  const ids = eventId === undefined ? undefined : await idsOfEvent(call, org, eventId, { among: shared.ids, toMs: upToMs });
+  const filter = { ...shared, toMs: upToMs, ...(ids !== undefined && { ids }) };
   const done = { matched: 0, scanned: 0 };
   const results: CancelResult[] = [];
   for (let pages = 0; pages < maxPages; pages++) {
     if (pages > 0 && (performance.now() - beganMs > longestMs || !(await hasPaid(call)))) break;
-    call.signal.throwIfAborted();
+    throwIfAbandoned(call.signal);
     const page = { limit: perPage, ...(cursor !== undefined && { cursor }), ...takingTurns(call) };
-    const { items, nextCursor, scanned } = await inFilterWords(() => list(upToMs, page));
+    const { items, nextCursor, scanned } = await inFilterWords(() => list(filter, page));
     done.matched += items.length;
     done.scanned += scanned;
     if (!dryRun && items.length > 0)

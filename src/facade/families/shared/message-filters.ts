@@ -9,6 +9,8 @@ import type { Call } from '../../http/operation.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../http/query.ts';
 
 const maxAttempts = 1000;
+/** Each has an index that is walked. */
+export const maxNamed = 10;
 export const responseStatus = z
   .string()
   .regex(/^[1-5](?:\d\d|xx)$/i, 'must be a status such as 503, or a class such as 5xx')
@@ -21,20 +23,26 @@ export function errorTypeQuery<const Type extends string>(types: readonly Type[]
 
 export const idsQuery = queryList(text(1, 128), 'Only those with these ids.');
 
+/** Any one of the ids or names is enough. `what`: what they are; `more`: further text of the description, with a blank before it. */
+export function namedQuery(what: string, more = '') {
+  return queryList(text(1, 128), `${what}, at most ${maxNamed}: any one of them.${more}`, maxNamed);
+}
+
 export const whereQuery = text(1, celLimits.sourceLength)
   .optional()
   .describe('CEL over event, labels, metadata and headers; a page looks at up to 10,000 records for up to 500 ms.');
 
-/** What lists of deliveries and of messages to endpoints are narrowed by, beside what is their own. */
-export const messageFilterParameters = {
-  id: idsQuery,
+/** What lists of deliveries and of messages to endpoints, and of events by these, are narrowed by. */
+export const outcomeParameters = {
   responseStatus: queryList(responseStatus, 'Status or class of the last response; from 300 on of failures only.'),
   attemptsMin: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At least so many attempts.'),
   attemptsMax: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At most so many attempts.'),
   failedFrom: queryTime.optional().describe('An attempt that began then or later failed: ISO 8601.'),
   failedTo: queryTime.optional().describe('An attempt that began then or earlier failed: ISO 8601.'),
-  where: whereQuery,
 };
+
+/** The same with what lists of events have, too. */
+export const messageFilterParameters = { id: idsQuery, ...outcomeParameters, where: whereQuery };
 
 interface SentFilter {
   id?: readonly string[] | undefined;

@@ -3,13 +3,19 @@ import { celLimits } from '../../../core/cel-filter.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { text } from '../../../resources/text.ts';
 import { queryTime } from '../../http/query.ts';
-import { responseStatus } from './message-filters.ts';
+import { maxNamed, responseStatus } from './message-filters.ts';
 
 /** The list filters of messages in a body, as `filter`. */
 
 const attempts = z.int().min(0).max(1000);
 
 export const sentIds = z.array(text(1, 128)).min(1).max(100).describe('Ids.');
+
+const sentName = text(1, 128);
+/** One id or name, or several, of which any one is enough. */
+export const sentNames = z
+  .union([sentName, z.array(sentName).min(1).max(maxNamed)])
+  .meta({ id: 'OneOrSeveral', description: `One, or a list of at most ${maxNamed}: any one of them.` });
 
 export const sentOutcome = {
   responseStatus: z.array(responseStatus).min(1).max(20).describe('Statuses or classes of the last response.'),

@@ -23,6 +23,11 @@ export const sourceSettings = z
   .object({ ...parts, ...intakeRecord })
   .meta({ id: 'SourceSettings', description: 'How a source verifies and accepts requests.' });
 
+/** Whether its import left out its signing secret and none was set since. */
+export function awaitsSecret({ awaitsSigningSecret, signingSecretRef }: SpecOf<'Source'>): boolean {
+  return awaitsSigningSecret === true && signingSecretRef === undefined;
+}
+
 export function rejectsInvalid({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>): boolean {
   return rejectInvalidSignatures ?? signingSecretRef !== undefined;
 }

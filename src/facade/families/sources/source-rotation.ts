@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked } from '../../../core/masking.ts';
 import { hasStandardSecrets, ownProvider, type Provider, providers } from '../../../core/providers/providers.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../../core/standard-webhooks-secrets.ts';
+import { verificationSecretRule, verificationSecretsIn } from '../../../core/verification-secrets.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import { readSecret } from '../../records/credentials.ts';
@@ -20,7 +20,7 @@ const body = z.strictObject({
     .min(1)
     .max(4096)
     .optional()
-    .describe('The new secret. Generated when absent, unless the provider generates it.'),
+    .describe('The new secret. Generated when absent, unless the provider generates it, or the source verifies with a public key.'),
   gracePeriodSeconds: z
     .int()
     .min(0)
@@ -68,7 +68,7 @@ export const rotateSourceSecret: Operation = operation({
           }
           if (spec?.provider === ownProvider) throw noSecret();
           if (sent !== undefined) refuseUnusableSecret(spec?.provider ?? 'generic', sent);
-          signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
+          signingSecret = sent ?? (await newSecretFor(call, current));
           const signingSecretRef = await secrets.put('signingSecret', signingSecret, previousSecretRef);
           if (previousSecretRef?.name === signingSecretRef.name && previousSecretRef.key === signingSecretRef.key)
             throw new PosthornError('VALIDATION_FAILED', 'signingSecret is already the secret of the source.');
@@ -104,8 +104,8 @@ export function refuseUnusableSecret(provider: Provider, secret: string): void {
   if (provider === ownProvider) throw noSecret();
   if (looksMasked(secret)) return;
   if (hasStandardSecrets(provider)) {
-    if (standardWebhooksSecrets(secret) === null)
-      throw new PosthornError('VALIDATION_FAILED', `signingSecret must be ${standardWebhooksSecretRule}.`);
+    const { problem } = verificationSecretsIn(secret);
+    if (problem !== undefined) throw new PosthornError('VALIDATION_FAILED', `signingSecret ${problem.replace(/^is not/, 'must be')}.`);
   } else if (/^\s*$/.test(secret)) throw new PosthornError('VALIDATION_FAILED', 'signingSecret must not be blank.');
 }
 
@@ -115,11 +115,26 @@ export async function refuseStoredSecret(call: Call, provider: Provider, object:
   if (ref !== undefined && provider === ownProvider) throw noSecret();
   if (ref === undefined || !hasStandardSecrets(provider)) return;
   const stored = await readSecret(call, object, ref);
-  if (stored === null || standardWebhooksSecrets(stored) !== null) return;
+  if (stored === null || verificationSecretsIn(stored).problem === undefined) return;
   throw new PosthornError(
     'VALIDATION_FAILED',
-    `The stored secret cannot be one of ${provider}: send signingSecret too, ${standardWebhooksSecretRule}, or null to have none.`,
+    `The stored secret cannot be one of ${provider}: send signingSecret too, ${verificationSecretRule}, or null to have none.`,
   );
+}
+
+/** VALIDATION_FAILED where it comes from the sender: from the provider, or with the public key that the source has. */
+async function newSecretFor(call: Call, source: PosthornObject<'Source'> | undefined): Promise<string> {
+  const provider = source?.spec.provider ?? 'generic';
+  const ref = source?.spec.signingSecretRef;
+  if (source !== undefined && ref !== undefined && hasStandardSecrets(provider)) {
+    const found = verificationSecretsIn((await readSecret(call, source, ref)) ?? '');
+    if (found.problem === undefined && found.publicKeys.length > 0)
+      throw new PosthornError(
+        'VALIDATION_FAILED',
+        'signingSecret is required: the source verifies with a public key, which its sender makes.',
+      );
+  }
+  return newSecretOf(provider);
 }
 
 /** VALIDATION_FAILED for providers whose secrets come from themselves. */

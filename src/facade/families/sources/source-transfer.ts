@@ -7,7 +7,7 @@ import { nameOf, recordIdentity, shownDescription } from '../../records/record-f
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
 import { importOperation } from '../shared/record-import.ts';
 import { intakeToRecord } from './source-intake.ts';
-import { rejectsInvalid, sourceSettings } from './source-parts.ts';
+import { awaitsSecret, rejectsInvalid, sourceSettings } from './source-parts.ts';
 
 type Source = PosthornObject<'Source'>;
 
@@ -37,7 +37,7 @@ function toPortable(object: Source): z.input<typeof portableSource> {
     ...intakeToRecord(object.spec),
     handshake: handshake?.type ?? null,
     hasVerifyToken: handshake?.verifyTokenSecretRef !== undefined,
-    hasSigningSecret: signingSecretRef !== undefined,
+    hasSigningSecret: signingSecretRef !== undefined || awaitsSecret(object.spec),
     isActive: enabled,
   };
 }
@@ -67,7 +67,7 @@ export function sourceImportOperation(definition: ResourceFamilyDefinition<'Sour
     collection: 'sources',
     operationId: 'importSources',
     description:
-      'Conflicts are decided by slug. A record that has a signing secret or a verify token and does not say which is imported disabled; with overwrite it keeps the stored one.',
+      'Conflicts are decided by slug. A record that has a signing secret or a verify token and does not say which is imported disabled; with overwrite it keeps the stored one. Without its signing secret it cannot be enabled: `awaitsSigningSecret`.',
     example: { name: 'GitHub', slug: 'github', provider: 'github', isActive: true },
     portable: { hasVerifyToken: z.boolean().optional(), hasSigningSecret: z.boolean().optional() },
     bodyOf,
@@ -82,6 +82,7 @@ async function bodyOf(record: Record<string, unknown>, current: Source | undefin
   const isSent = (secret: unknown): boolean => typeof secret === 'string' && !looksMasked(secret);
   if (isSent(signingSecret)) body['signingSecret'] = signingSecret;
   if (isSent(verifyToken)) body['verifyToken'] = verifyToken;
+  if (hasSigningSecret === false) body['awaitsSigningSecret'] = false;
   const { signingSecretRef, handshake } = current?.spec ?? {};
   // What refuses wrong signatures has a secret, whether the record says so or not.
   const hasSecret = hasSigningSecret === true || body['rejectInvalidSignatures'] === true;
@@ -100,7 +101,7 @@ async function bodyOf(record: Record<string, unknown>, current: Source | undefin
   }
   const slug = current?.metadata.name ?? String(record['slug']);
   return {
-    body: { ...body, enabled: false, isActive: false },
+    body: { ...body, ...(lacksSecret && { awaitsSigningSecret: true }), enabled: false, isActive: false },
     missing: [`Source "${slug}" is disabled: send its ${lacking.join(' and its ')}, then enable it.`],
   };
 }

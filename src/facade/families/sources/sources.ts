@@ -31,15 +31,16 @@ import { resourceFamily } from '../../records/resource-family.ts';
 import { resourceDefinition } from '../../records/resource-family-definition.ts';
 import { matchesText } from '../../records/search.ts';
 import type { SentSecrets } from '../../records/secrets.ts';
-import { specField } from '../../records/spec-field.ts';
+import { shownField, specField } from '../../records/spec-field.ts';
+import { awaitedSecretToSpec } from '../shared/awaited-secret.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { intakeBody, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
-import { handshakeType, rejectsInvalid, shownVerification, sourceSettings } from './source-parts.ts';
+import { awaitsSecret, handshakeType, rejectsInvalid, shownVerification, sourceSettings } from './source-parts.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 import { sourceSignatureFailures } from './source-signature-failures.ts';
 import { sourceExportOperation, sourceImportOperation } from './source-transfer.ts';
 
-const { provider, allowedMethods, enabled } = kinds.Source.spec.shape;
+const { provider, allowedMethods, awaitsSigningSecret, enabled } = kinds.Source.spec.shape;
 
 const item = z
   .object({
@@ -56,6 +57,7 @@ const item = z
     ...sourceSettings.shape,
     hasVerifyToken: z.boolean().describe('Whether there is a verify token.'),
     hasSigningSecret: z.boolean().describe('Whether there is a signing secret.'),
+    awaitsSigningSecret: shownField(awaitsSigningSecret),
     ...recordTimes,
   })
   .meta({ id: 'SourceItem' });
@@ -76,8 +78,9 @@ const body = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'What the provider signs with; write-only. null removes it. Another one ends all old ones at once; rotate-secret gives the last a grace.',
+      'What the provider signs with; write-only. Of standard-webhooks and svix whsec_ secrets, whpk_ public keys (Ed25519), or both, separated by blanks. null removes it. Another one ends all old ones at once; rotate-secret gives the last a grace.',
     ),
+  awaitsSigningSecret: specField(awaitsSigningSecret),
   rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
   ...intakeBody,
   handshake: handshakeType
@@ -123,6 +126,7 @@ async function toItem(object: PosthornObject<'Source'>, call: Call): Promise<z.i
     handshake: object.spec.handshake?.type ?? null,
     hasVerifyToken: object.spec.handshake?.verifyTokenSecretRef !== undefined,
     hasSigningSecret: object.spec.signingSecretRef !== undefined,
+    awaitsSigningSecret: awaitsSecret(object.spec),
     ...timesOf(object),
   };
 }
@@ -211,6 +215,13 @@ const definition = resourceDefinition<'Source', typeof body, typeof query>({
       verification: clearableToSpec(sent.verification, ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,
       rotation: isRotated ? undefined : spec.rotation,
+      awaitsSigningSecret: awaitedSecretToSpec({
+        stored: spec?.awaitsSigningSecret,
+        sent: sent.awaitsSigningSecret,
+        sentSecret: sent.signingSecret,
+        hasSecret: signingSecretRef !== undefined,
+        isEnabled: sent.enabled ?? spec?.enabled ?? true,
+      }),
       rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),
       ...intakeToSpec(sent, spec, ofProvider),
       handshake: await handshakeToSpec(sent, spec, { secrets, hasSigningSecret: signingSecretRef !== undefined, provider: ofProvider }),

@@ -1,28 +1,35 @@
 import { z } from 'zod';
 import { invalidParameter, isPosthornError } from '../../../core/errors.ts';
+import { statusRange } from '../../../core/status-range.ts';
 import { organizationOfWebhooks } from '../../../core/webhook.ts';
 import type { FeedRow } from '../../../data/feed/feed-row.ts';
+import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
+import { isAnswerWithin } from '../../../data/shard/message-conditions.ts';
+import { isAmong } from '../../../data/shard/message-filter.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { queryList } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
-import { filterId } from '../../records/filter-ids.ts';
-import { idOrSlug } from '../../records/record-fields.ts';
+import { mapConcurrently } from '../../records/concurrently.ts';
+import { eventTypeIds, filterIds } from '../../records/filter-ids.ts';
+import { namedQuery, outcomeParameters } from '../shared/message-filters.ts';
 import { eventTypeName, idsOf, statusOf, streamRow, streamStatuses, streamTopics, topicOf } from './stream-row.ts';
 
 const query = z.object({
   topics: queryList(z.enum(streamTopics), 'Only these topics; default: all.'),
-  sourceId: idOrSlug.optional().describe('Id or slug of a source.'),
-  routeId: idOrSlug.optional().describe('Id or slug of a route.'),
-  destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
-  applicationId: idOrSlug.optional().describe('Id of an application; not with ids of sources, routes or destinations.'),
-  endpointId: idOrSlug.optional().describe('Id of an endpoint; not with these either.'),
-  eventType: z.string().min(1).max(256).optional().describe('Name of an event type; not with these either.'),
-  replayId: idOrSlug.optional().describe('Id or slug of a replay; not with any other id or an event type.'),
+  sourceId: namedQuery('Ids or slugs of sources'),
+  routeId: namedQuery('Ids or slugs of routes'),
+  destinationId: namedQuery('Ids or slugs of destinations'),
+  applicationId: namedQuery('Ids of applications'),
+  endpointId: namedQuery('Ids of endpoints'),
+  eventType: namedQuery('Names of event types'),
+  replayId: namedQuery('Ids or slugs of replays'),
   status: queryList(z.enum(streamStatuses), 'Only rows with this status.'),
+  errorType: queryList(z.enum(attemptErrorTypes), 'Only attempts that failed with this error.'),
+  responseStatus: outcomeParameters.responseStatus,
 });
 type Query = z.output<typeof query>;
 
-const description = `Server-Sent Events. Rows are named \`event.received\`; \`delivery.\` and \`message.\` with \`delivered\`, \`retrying\`, \`failed_over\`, \`failed\`, \`filtered\`, \`transform_failed\` or \`schema_failed\`; \`circuit.opened\`, \`circuit.half_opened\` and \`circuit.closed\`; \`replay.\` with the phase in lower case. Their data is JSON without payloads; a filter keeps rows that have its field. \`reset\`: rows may be missing. \`skipped\`: rows beyond 50 a second were left out, \`{count, firstId, lastId}\`. \`reconnect\`: the server ends the stream. \`revoked\`: the credentials no longer hold. A client that sends \`Last-Event-ID\` gets the rows after it.`;
+const description = `Server-Sent Events. Rows are named \`event.received\`; \`delivery.\` and \`message.\` with \`delivered\`, \`retrying\`, \`failed_over\`, \`failed\`, \`filtered\`, \`transform_failed\` or \`schema_failed\`; \`circuit.opened\`, \`circuit.half_opened\` and \`circuit.closed\`; \`replay.\` with the phase in lower case. Their data is JSON without payloads; a filter keeps rows that have its field; ids of sources, routes and destinations, of webhooks, and of replays exclude each other. \`reset\`: rows may be missing. \`skipped\`: rows beyond 50 a second were left out, \`{count, firstId, lastId}\`. \`reconnect\`: the server ends the stream. \`revoked\`: the credentials no longer hold. A client that sends \`Last-Event-ID\` gets the rows after it.`;
 
 const example = `retry: 2000
 id: 5d1f6a0c9b3e~mkz0q1
@@ -91,15 +98,15 @@ async function stillAllowed({ recheck }: Call): Promise<boolean> {
 
 async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
   refuseMixed(call.query);
-  const { topics, status, eventType } = call.query;
-  const wantedTopics = topics === undefined ? null : new Set<string>(topics);
-  const wantedStatuses = status === undefined ? null : new Set<string>(status);
-  const sourceId = await filterId(call, 'Source', call.query.sourceId);
-  const routeId = await filterId(call, 'Route', call.query.routeId);
-  const destinationId = await filterId(call, 'Destination', call.query.destinationId);
-  const applicationId = await filterId(call, 'WebhookApplication', call.query.applicationId);
-  const endpointId = await filterId(call, 'WebhookEndpoint', call.query.endpointId);
-  const replayId = await filterId(call, 'Replay', call.query.replayId);
+  const { topics, status, eventType, errorType } = call.query;
+  const responses = call.query.responseStatus?.map(statusRange);
+  const sourceId = await filterIds(call, 'Source', call.query.sourceId);
+  const routeId = await filterIds(call, 'Route', call.query.routeId);
+  const destinationId = await filterIds(call, 'Destination', call.query.destinationId);
+  const applicationId = await filterIds(call, 'WebhookApplication', call.query.applicationId);
+  const endpointId = await filterIds(call, 'WebhookEndpoint', call.query.endpointId);
+  const replayId = await filterIds(call, 'Replay', call.query.replayId);
+  await mapConcurrently(eventType ?? [], (name) => eventTypeIds(call, name));
   const ofSources = [sourceId, routeId, destinationId].some((id) => id !== undefined);
   const ofWebhooks = [applicationId, endpointId, eventType].some((id) => id !== undefined);
   const route = routeId ?? applicationId;
@@ -107,13 +114,13 @@ async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
   return (row) => {
     const isOfWebhooks = organizationOfWebhooks(row.org) !== null;
     if (isOfWebhooks ? ofSources : ofWebhooks) return false;
-    if (replayId !== undefined && (row.kind !== 'replay' || row.replayId !== replayId)) return false;
+    if (!isAmong(replayId, row.kind === 'replay' ? row.replayId : null)) return false;
     const { source, ...target } = idsOf(row);
-    if (sourceId !== undefined && source !== sourceId) return false;
-    if (eventType !== undefined && (source === null || eventTypeName(call, source) !== eventType)) return false;
-    if (route !== undefined && target.route !== route) return false;
-    if (destination !== undefined && target.destination !== destination) return false;
-    return (wantedTopics?.has(topicOf(row)) ?? true) && (wantedStatuses?.has(statusOf(row)) ?? true);
+    if (!isAmong(sourceId, source) || !isAmong(route, target.route) || !isAmong(destination, target.destination)) return false;
+    if (eventType !== undefined && !isAmong(eventType, source === null ? null : eventTypeName(call, source))) return false;
+    const { responseStatus: code, errorType: error } = row.kind === 'message' ? row : { responseStatus: null, errorType: null };
+    if (!isAmong(errorType, error) || responses?.some((range) => isAnswerWithin(range, code, error)) === false) return false;
+    return isAmong(topics, topicOf(row)) && isAmong(status, statusOf(row));
   };
 }
 

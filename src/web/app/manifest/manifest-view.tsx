@@ -1,10 +1,13 @@
 import type { ReactElement } from 'react';
 import type { Answer } from '../../api/client.ts';
 import { CopyButton } from '../../ui/copy.tsx';
+import { count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icon.tsx';
+import { Failure } from '../../ui/notices.tsx';
 import { Preformatted } from '../../ui/preformatted.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { type YamlLine, yamlLines, yamlText } from '../../ui/yaml-text.ts';
+import { useRead } from '../use-api.ts';
 import type { Exact } from './exact.ts';
 
 export type Manifest = Answer<'GET /manifests/{id}'>;
@@ -56,6 +59,7 @@ export function ManifestView({ exact: { answer: data, json } }: { exact: Exact<'
         <p className="small muted">Values with • are masked: they are not the stored ones. Do not apply them.</p>
       ) : null}
       <Conditions conditions={data.conditions} />
+      <ObjectEvents id={data.id} />
     </>
   );
 }
@@ -119,6 +123,56 @@ function Conditions({ conditions }: { conditions: Manifest['conditions'] }): Rea
                 <td className="num">
                   <Ago at={lastTransitionTime} />
                 </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+/** What has happened to it lately, where the cluster keeps that. */
+function ObjectEvents({ id }: { id: string }): ReactElement | null {
+  const { data, error } = useRead('GET /manifests/{id}/events', { path: { id } }, { everyMs: 30_000 });
+  if (data === undefined) return error === null ? null : <Failure message={error.message} requestId={error.requestId} />;
+  if (!data.isKept) return null;
+  if (data.data.length === 0) return <p className="muted">The cluster has no Event of it. It keeps them for an hour, as a rule.</p>;
+  return (
+    <section className="panel" aria-label="Events">
+      <header className="panel-head">
+        <h2>Events</h2>
+        <span className="hint">newest first</span>
+      </header>
+      <div className="table-wrap">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Type</th>
+              <th scope="col">Reason</th>
+              <th scope="col">Message</th>
+              <th scope="col" className="num">
+                Times
+              </th>
+              <th scope="col" className="p2">
+                From
+              </th>
+              <th scope="col" className="num">
+                Last
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.data.map(({ type, reason, message, count: times, lastAt, source }) => (
+              <tr key={`${source} ${type} ${reason} ${message} ${lastAt}`}>
+                <td>{type}</td>
+                <td>
+                  <code>{reason}</code>
+                </td>
+                <td className="grow">{message}</td>
+                <td className="num">{count(times)}</td>
+                <td className="p2 muted">{source}</td>
+                <td className="num">{lastAt === null ? '–' : <Ago at={lastAt} />}</td>
               </tr>
             ))}
           </tbody>

@@ -64,12 +64,23 @@ function onlyOf(inner: readonly FormField[], { node }: FormField, value: Body): 
 
 /**
  * What the form begins with: those members of a record that it has fields for, without those that do not count. null says the same as a member that is
- * not there.
+ * not there. A secret of which the record says only that there is one is masked.
  */
 export function bodyOfRecord(fields: readonly FormField[], record: Body): Body {
   const whole = { fields, body: record };
-  const named = Object.fromEntries(fields.map(({ name }) => [name, record[name]]));
+  const named = Object.fromEntries(fields.map((field) => [field.name, record[field.name] ?? (isStored(field, record) ? mask : undefined)]));
   return sentBody(fields, withoutNulls(fields, named, whole));
+}
+
+const mask = '••••';
+
+/** Whether the value is that of a secret which is stored, and not shown. */
+export function isMasked(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith(mask);
+}
+
+function isStored({ name, node }: FormField, record: Body): boolean {
+  return node.kind === 'text' && node.isSecret === true && record[`has${name.charAt(0).toUpperCase()}${name.slice(1)}`] === true;
 }
 
 function withoutNulls(fields: readonly FormField[], body: Body, whole: Whole): Body {

@@ -253,6 +253,14 @@ describe('a form that changes a record', () => {
     expect(changesOf([value], { value: 1 }, {})).toEqual({ patch: {}, stuck: ['value'] });
   });
 
+  test('knows a secret that is stored by its mask, or by what the record says of it, and removes it with null', () => {
+    expect(bodyOfRecord(sources, records.source)['signingSecret']).toBe('••••');
+    expect(Object.keys(bodyOfRecord(sources, { ...records.source, hasSigningSecret: false }))).not.toContain('signingSecret');
+    expect(edited('source', (start) => ({ ...start, signingSecret: null })).patch).toEqual({ signingSecret: null });
+    const tls = { caBundle: 'PEM', clientCertificate: null, clientKey: null };
+    expect(edited('http', (start) => ({ ...start, tls })).patch).toEqual({ tls: { clientCertificate: null, clientKey: null } });
+  });
+
   test('takes the identity of the pods in place of the keys', () => {
     const identity = (start: Body): Body => ({ ...start, config: { ...Object(start['config']), identity: 'platform' } });
     expect(edited('s3', identity).patch).toEqual({ config: { identity: 'platform' } });

@@ -1,4 +1,5 @@
 import { type ReactElement, useState } from 'react';
+import { isMasked } from './body.ts';
 import { exactNumber, inexactNumber, inexactWords, parsedJson, typedText, typedValue } from './exact-json.ts';
 
 export interface ControlProps {
@@ -76,7 +77,7 @@ export function NumberInput(props: ControlProps): ReactElement {
 /** A text; of a secret that is stored only that it stays. */
 export function TextInput(props: TextInputProps): ReactElement {
   const { value, onChange, hint, isSecret = false, isLong = false, isChange = false } = props;
-  const isKept = isSecret && typeof value === 'string' && value.startsWith('••••');
+  const isKept = isSecret && isMasked(value);
   const attributes = {
     ...attributesOf(props),
     value: isKept ? '' : textOf(value),

@@ -2,7 +2,7 @@ import { type ReactElement, type ReactNode, useId, useState } from 'react';
 import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { managersIn } from '../manifest/manifest-view.tsx';
-import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
+import { type Body, type Complaints, complaintAt, fieldsIn, isMasked, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
 import { AllWithout, Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
 import { type Lock, lockOf, type Owned, ownedBy } from './locks.ts';
 import { Reference, References } from './references.tsx';
@@ -121,7 +121,7 @@ function OneField(props: OneFieldProps): ReactElement {
   const control: ControlProps = {
     id,
     value,
-    // An emptied secret is the stored one again: only JSON removes it.
+    // An emptied secret is the stored one again: a button removes it.
     onChange: node.kind === 'text' && node.isSecret ? (next) => onChange(next ?? began) : onChange,
     describedBy,
     isInvalid: complaint !== undefined,
@@ -153,8 +153,28 @@ function OneField(props: OneFieldProps): ReactElement {
     <div className={className}>
       <label htmlFor={id}>{label}</label>
       {controlOf(field, control, isChange)}
+      {node.kind === 'text' && node.isSecret && field.isNullable && isMasked(began) && !control.isReadOnly ? (
+        <SecretRemoval label={labelOf(name)} isRemoved={value === null} onChange={(isRemoved) => onChange(isRemoved ? null : began)} />
+      ) : null}
       {all}
       {about}
+    </div>
+  );
+}
+
+interface SecretRemovalProps {
+  label: string;
+  isRemoved: boolean;
+  onChange: (isRemoved: boolean) => void;
+}
+
+/** Removes a secret that is stored, when the form is saved. */
+function SecretRemoval({ label, isRemoved, onChange }: SecretRemovalProps): ReactElement {
+  return (
+    <div>
+      <button type="button" className="btn is-sm" onClick={() => onChange(!isRemoved)}>
+        {isRemoved ? 'Keep' : 'Remove'} {label.toLowerCase()}
+      </button>
     </div>
   );
 }

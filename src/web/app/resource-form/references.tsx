@@ -1,66 +1,29 @@
-import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useId, useState } from 'react';
-import { type Answer, call } from '../../api/client.ts';
 import type { ReferenceFamily } from '../../api/form-schema.ts';
 import { shortId } from '../../ui/format.ts';
-import { Failure, Loading } from '../../ui/notices.tsx';
-import { useOrganization } from '../use-api.ts';
+import { type Candidate, isNamed, useCandidates } from '../candidates.tsx';
 import { attributesOf, ChosenText, type ControlProps } from './controls.tsx';
 
-interface Named {
-  id: string;
-  name: string;
-}
-
-interface Candidates {
-  named: Named[];
-  /** What there is to say while they are not there; null: they are. */
-  notice: ReactElement | null;
-}
-
-const maxOptions = 100;
-/** The others are listed by cursors. */
-const isPaged = (to: ReferenceFamily): boolean => !to.startsWith('webhook-') && to !== 'event-types';
-
-/** The first page of what can be referred to, by name; another one goes by its id in the JSON. */
-function useNamed(to: ReferenceFamily): Candidates {
-  const organization = useOrganization();
-  const { data, error, refetch } = useQuery({
-    queryKey: [organization, `GET /${to}`, 'named'],
-    queryFn: async ({ signal }) => {
-      const answer: Answer<`GET /${ReferenceFamily}`> = await call(
-        `GET /${to}`,
-        { query: isPaged(to) ? { pageSize: maxOptions } : { limit: maxOptions } },
-        { organization, signal },
-      );
-      return answer.data.map((each): Named => ({ id: each.id, name: 'url' in each && !('name' in each) ? each.url : each.name }));
-    },
-  });
-  const named = (data ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  if (data !== undefined) return { named, notice: null };
-  if (error === null) return { named, notice: <Loading what={to.replaceAll('-', ' ')} /> };
-  return { named, notice: <Failure message={error.message} retry={() => void refetch()} /> };
-}
-
-const wordOf = (named: readonly Named[], id: string): string => {
-  const found = named.find((each) => each.id === id);
-  return found === undefined ? id : `${found.name} (${shortId(id)})`;
+const wordOf = (named: readonly Candidate[], id: string): string => {
+  const found = named.find((each) => isNamed(each, id));
+  return found === undefined ? id : `${found.name} (${shortId(found.id)})`;
 };
 
 /** Another resource, by its id. */
 export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily }): ReactElement {
   const { value, onChange, isReadOnly } = props;
-  const { named, notice } = useNamed(to);
   const chosen = typeof value === 'string' ? value : '';
+  const { named, search, notice } = useCandidates(to, chosen === '' ? [] : [chosen]);
   if (isReadOnly) return <ChosenText {...props} text={chosen === '' ? '' : wordOf(named, chosen)} hint="None" />;
   const { readOnly: _never, ...attributes } = attributesOf(props);
   const isForeign = chosen !== '' && !named.some(({ id }) => id === chosen);
   return (
     <>
       {notice}
+      {search}
       <select {...attributes} value={chosen} onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}>
         <option value="">{props.isRequired ? 'Choose…' : 'None'}</option>
-        {isForeign ? <option value={chosen}>{chosen}</option> : null}
+        {isForeign ? <option value={chosen}>{wordOf(named, chosen)}</option> : null}
         {named.map(({ id }) => (
           <option key={id} value={id}>
             {wordOf(named, id)}
@@ -85,10 +48,10 @@ interface ReferencesProps {
 
 /** Other resources, by their ids, in their order. */
 export function References({ to, label, value, isChange, isAllWithout = false, isLocked, onChange }: ReferencesProps): ReactElement {
-  const { named, notice } = useNamed(to);
   const id = useId();
   const [next, setNext] = useState('');
   const ids: string[] = Array.isArray(value) ? value.map(String) : [];
+  const { named, search, notice } = useCandidates(to, next === '' ? ids : [...ids, next]);
   const others = named.filter((each) => !ids.includes(each.id));
   const put = (all: string[]): void => onChange(all.length === 0 && !isChange && !isAllWithout ? undefined : all);
   const add = (): void => {
@@ -114,6 +77,7 @@ export function References({ to, label, value, isChange, isAllWithout = false, i
         </div>
       ))}
       {notice}
+      {isLocked ? null : search}
       <div className="input-group" hidden={notice !== null || isLocked}>
         <select
           id={id}

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
-import { type ApiError, call, type Input } from '../../api/client.ts';
+import { type FormEvent, type ReactElement, type ReactNode, useEffect, useRef, useState } from 'react';
+import { ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
@@ -46,16 +46,35 @@ export interface ResourceFormProps {
   fields: readonly FormField[];
   /** The resource that is changed; null: a new one is made. */
   record: Body | null;
+  /** Version of the record: it is not saved over another one. */
+  tag: string | null;
   /** Members that a new resource begins with. */
   preset: Body;
+  /** A change of the record that the form begins with. */
+  begun: Body;
   /** Members of the record that are not offered, because the form would change digits of their numbers. */
   withheld: readonly string[];
   /** As Kubernetes has it; null: a new one, or it has none. */
   manifest: Exact<'GET /manifests/{id}'> | null;
+  /** Another has changed the record since. Resolves to what is saved where `sent` changes nothing of it, else to null. */
+  onOutdated: (sent: Body) => Promise<Body | null>;
+  /** Shows what another has saved beside what is typed here; null: there is no such change. `isWhole`: false while what is typed is not JSON. */
+  outdated: ((sent: Body, isWhole: boolean) => ReactNode) | null;
 }
 
 /** Makes or changes a resource. What is sent is in the JSON, too. */
-export function ResourceForm({ family, fields: all, record, preset, withheld, manifest: exact }: ResourceFormProps): ReactElement {
+export function ResourceForm({
+  family,
+  fields: all,
+  record,
+  tag,
+  preset,
+  begun,
+  withheld,
+  manifest: exact,
+  onOutdated,
+  outdated,
+}: ResourceFormProps): ReactElement {
   const org = useOrganization();
   const manifest = exact?.answer ?? null;
   const fields = all.filter((field) => !withheld.includes(field.name));
@@ -66,7 +85,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const keys = useIdempotencyKey();
   const secretGuard = useSecretGuard();
   const [start] = useState(() => bodyOfRecord(fields, record ?? preset));
-  const [body, setBody] = useState<Body>(start);
+  const [body, setBody] = useState<Body>(() => mergedInto(fields, start, begun));
   const [view, setView] = useState<View>('form');
   /** What was typed in the JSON view, which is sent as it is; null: what the form says. */
   const [json, setJson] = useState<Body | null>(null);
@@ -90,7 +109,15 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const input = { ...(isChange && { path: { id: String(record['id']) } }), body: sent } as unknown as Input<Operation>;
 
   const save = useMutation<unknown, ApiError>({
-    mutationFn: () => call(name, input, { organization: org, ...(!isChange && { idempotencyKey: keys.keyOf(sent) }) }),
+    mutationFn: async () => {
+      try {
+        return await call(name, input, { organization: org, ifMatch: tag, ...(!isChange && { idempotencyKey: keys.keyOf(sent) }) });
+      } catch (thrown) {
+        const there = thrown instanceof ApiError && thrown.isOutdated ? await onOutdated(sent) : null;
+        if (there === null) throw thrown;
+        return there;
+      }
+    },
     // The answer may have a secret.
     gcTime: 0,
     onSettled: (_answer, error) => keys.hasEnded(error),
@@ -108,7 +135,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const draft = useMutation<Exact<'POST /manifests/{id}/patch'>, ApiError>({
     mutationFn: () => readExact('POST /manifests/{id}/patch', draftInput, { organization: org }),
   });
-  const refused = save.error ?? draft.error;
+  const refused = (save.error?.isOutdated === true ? null : save.error) ?? draft.error;
   const complaints = { ...(refused === null ? {} : complaintsOf(refused, names)), ...missing };
   const leaveQuestion = useLeaveQuestion({
     title: 'Leave without saving?',
@@ -200,6 +227,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
           />
         )}
         <Refusal error={refused} />
+        {outdated?.(sent, !isWrongJson)}
         {save.error?.code === 'FIELD_MANAGED' && manifest?.isLocked !== true && draft.data === undefined ? (
           <div>
             <button type="button" className="btn" disabled={draft.isPending} onClick={() => draft.mutate()}>
@@ -233,7 +261,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
           <button
             type="submit"
             className="btn is-primary"
-            disabled={save.isPending || draft.isPending || isWrongJson || (isChange && !isDirty)}
+            disabled={save.isPending || draft.isPending || isWrongJson || outdated !== null || (isChange && !isDirty)}
           >
             {isForGit ? 'Write the patch' : isChange ? 'Save' : `Create ${family.noun}`}
           </button>

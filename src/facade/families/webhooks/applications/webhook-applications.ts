@@ -7,6 +7,7 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../../http/pagination.ts';
 import { queryBoolean, querySearch } from '../../../http/query.ts';
 import { declaredId } from '../../../records/lookup.ts';
+import { atVersion, changeVersioned, tagged } from '../../../records/record-versions.ts';
 import { specField } from '../../../records/spec-field.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
@@ -139,7 +140,8 @@ export const webhookApplications: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The application.', schema: single(applicationRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => toApplication(await findApplication(call, call.params['id'] ?? ''), call),
+      isVersioned: true,
+      handle: async (call) => toApplication(tagged(call, await findApplication(call, call.params['id'] ?? '')), call),
     }),
     operation({
       method: 'PATCH',
@@ -153,6 +155,7 @@ export const webhookApplications: Family = {
       requestExample: { isDisabled: true, disabledReason: 'The contract has ended.' },
       answer: { status: 200, description: 'The changed application.', schema: single(applicationRecord) },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findApplication(call, call.params['id'] ?? '');
         const { externalId: sent, ...rest } = call.body;
@@ -162,7 +165,10 @@ export const webhookApplications: Family = {
         }
         const change = settingsOf(rest);
         const isAsWanted = isManagedAsWanted('application', current, changedApplication(current, change));
-        return toApplication(isAsWanted ? current : await call.services.webhooks.updateApplication(current.org, current.id, change), call);
+        const changed = await changeVersioned(call, 'application', current, async (revision) =>
+          isAsWanted ? current : await call.services.webhooks.updateApplication(current.org, current.id, change, revision),
+        );
+        return toApplication(changed, call);
       },
     }),
     operation({
@@ -173,10 +179,13 @@ export const webhookApplications: Family = {
       scope: 'delete',
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findApplication(call, call.params['id'] ?? '');
         refuseManaged('application', current);
-        await call.services.webhooks.deleteApplication(current.org, current.id);
+        await atVersion(call, 'application', current, (revision) =>
+          call.services.webhooks.deleteApplication(current.org, current.id, revision),
+        );
         return isDeleted;
       },
     }),

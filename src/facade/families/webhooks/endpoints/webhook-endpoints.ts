@@ -10,6 +10,7 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../../http/pagination.ts';
 import { queryBoolean } from '../../../http/query.ts';
 import { filterId } from '../../../records/filter-ids.ts';
+import { atVersion, changeVersioned, tagged } from '../../../records/record-versions.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { refuseThinWithoutAddress } from '../../shared/payload-form.ts';
 import { refuseHeadersElsewhere } from '../../shared/static-headers.ts';
@@ -143,7 +144,8 @@ export const webhookEndpoints: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The endpoint.', schema: single(endpointRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => ({ data: await toEndpoint(await findEndpoint(call, call.params['id'] ?? ''), call) }),
+      isVersioned: true,
+      handle: async (call) => ({ data: await toEndpoint(tagged(call, await findEndpoint(call, call.params['id'] ?? '')), call) }),
     }),
     operation({
       method: 'PATCH',
@@ -157,6 +159,7 @@ export const webhookEndpoints: Family = {
       requestExample: { url: 'https://customer.example.com/v2/webhooks', timeoutSeconds: 10 },
       answer: { status: 200, description: 'The changed endpoint.', schema: single(endpointRecord) },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'CREDENTIALS_REQUIRED', 'FIELD_MANAGED', 'CONFLICT'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findEndpoint(call, call.params['id'] ?? '');
         const { applicationId, ...rest } = call.body;
@@ -172,7 +175,9 @@ export const webhookEndpoints: Family = {
         const signingKeyIfNone = needsKey(others) && current.signingKey === null ? newSealedKey(call, current.id) : undefined;
         const change = { ...endpointSettings(others), signingKeyIfNone, ...(headers !== undefined && { headers }) };
         const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
-        const changed = isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change);
+        const changed = await changeVersioned(call, 'endpoint', current, async (revision) =>
+          isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change, revision),
+        );
         return { data: await toEndpoint(changed, call) };
       },
     }),
@@ -185,10 +190,11 @@ export const webhookEndpoints: Family = {
       scope: 'delete',
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findEndpoint(call, call.params['id'] ?? '');
         refuseManaged('endpoint', current);
-        await call.services.webhooks.deleteEndpoint(current.org, current.id);
+        await atVersion(call, 'endpoint', current, (revision) => call.services.webhooks.deleteEndpoint(current.org, current.id, revision));
         return isDeleted;
       },
     }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import { jsonSchemaText } from '../../../../core/json-schema-text.ts';
-import { parsedJson } from '../../../../core/json-text.ts';
+import { parsedJson, parsedStrictJson } from '../../../../core/json-text.ts';
 import { cursorOf, cursorText } from '../../../../data/shard/cursor.ts';
 import type { PosthornObject, SpecInputOf } from '../../../../resources/kinds.ts';
 import { eventTypeSlug, isReservedSlug } from '../../../../resources/names.ts';
@@ -11,8 +11,9 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../../http/pagination.ts';
 import { queryBoolean, querySearch } from '../../../http/query.ts';
 import { settingNotHad } from '../../../http/setting-not-had.ts';
-import { findToRead, idOf, newestFirst } from '../../../records/lookup.ts';
+import { idOf, newestFirst } from '../../../records/lookup.ts';
 import { clearableToSpec } from '../../../records/record-fields.ts';
+import { findVersioned } from '../../../records/record-versions.ts';
 import { changePlan, changeRecord, createRecord, deleteRecord } from '../../../records/resource-writes.ts';
 import { matchesText } from '../../../records/search.ts';
 import { specField } from '../../../records/spec-field.ts';
@@ -141,8 +142,9 @@ export const eventTypes: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The event type.', schema: single(eventTypeRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
+      isVersioned: true,
       handle: async (call) =>
-        toEventTypeRecord(await bySentName(call, (named) => findToRead(named, 'WebhookEventType', named.params['id'] ?? '')), call),
+        toEventTypeRecord(await bySentName(call, (named) => findVersioned(named, 'WebhookEventType', named.params['id'] ?? '')), call),
     }),
     operation({
       method: 'PATCH',
@@ -156,6 +158,7 @@ export const eventTypes: Family = {
       requestExample: { isDeprecated: true, deprecatedMessage: 'Use order.completed.' },
       answer: { status: 200, description: 'The changed event type.', schema: single(eventTypeRecord) },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
+      isVersioned: true,
       handle: async (call) => toEventTypeRecord(await bySentName(call, (named) => changeRecord(definition, named, call.body)), call),
     }),
     operation({
@@ -166,6 +169,7 @@ export const eventTypes: Family = {
       scope: 'delete',
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      isVersioned: true,
       handle: async (call) => {
         const object = await bySentName(call, (named) => deleteRecord(definition, named));
         await call.services.webhooks.deleteEventType(call.caller.organization.id, idOf(object), object.spec.name);
@@ -185,7 +189,7 @@ async function toSpec({
   current?: PosthornObject<'WebhookEventType'>;
 }): Promise<SpecInputOf<'WebhookEventType'>> {
   const spec = current?.spec;
-  await refuseBrokenSchema(call, sent.schema);
+  await refuseBrokenSchema(call, sent.schema, spec?.schema);
   refuseBrokenExample(sent.examplePayload);
   return {
     name: spec?.name ?? sent.name ?? '',
@@ -202,9 +206,10 @@ async function toSpec({
   };
 }
 
-async function refuseBrokenSchema(call: Call, schema: string | null | undefined): Promise<void> {
+/** `current`: what was taken before, and may come back in a record. */
+async function refuseBrokenSchema(call: Call, schema: string | null | undefined, current: string | undefined): Promise<void> {
   if (schema === undefined || schema === null) return;
-  const { value, problem } = parsedJson(schema);
+  const { value, problem } = schema === current ? parsedJson(schema) : parsedStrictJson(schema);
   if (problem !== undefined) refuse('schema', `is ${problem}`);
   const text = jsonSchemaText(value) ?? refuse('schema', 'must be at most 65,536 bytes as JSON');
   refuseProblem('schema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { csvLine } from './csv.ts';
+import { csvLine } from './message-export.ts';
 
 test.each([
   ['=1+1', "'=1+1"],

@@ -47,7 +47,7 @@ export const deadLetters: Family = {
       path: '/outbound-messages/dlq/messages',
       operationId: 'listDeadLetters',
       summary: 'List dead letters',
-      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd} Under an event type that is unknown there is nothing.`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd}`,
       scope: 'read',
       query: z.object({
         reason: deadLetterReason.optional().describe('Only those with this reason.'),

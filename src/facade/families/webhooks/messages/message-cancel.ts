@@ -18,19 +18,20 @@ import {
   sharedFilterOf,
 } from '../../shared/cancel.ts';
 import { single } from '../../shared/envelope.ts';
+import { sentNames } from '../../shared/sent-filter.ts';
 import { messageFilter } from './message-filter.ts';
 
 const id = text(1, 128);
 const waiting = ['pending', 'failed', 'processing'] as const satisfies readonly WebhookMessageStatus[];
 const defaultStatuses = waiting.slice(0, 2);
-const asDeadLetter = 'It is a dead letter with the reason `max_retries_exceeded` and the lastErrorType `cancelled`.';
+const asDeadLetter = 'Its reason is `max_retries_exceeded`, its lastErrorType `cancelled`.';
 
 const filter = z
   .strictObject({
     status: z.array(z.enum(waiting)).min(1).max(waiting.length).describe('Statuses. Default: all but processing.'),
-    eventType: text(1, 100).describe('Name of the event type.'),
-    applicationId: id.describe('Only of this application.'),
-    endpointId: id.describe('Only to this endpoint.'),
+    eventType: sentNames.describe('Names of event types.'),
+    applicationId: sentNames.describe('Ids of applications.'),
+    endpointId: sentNames.describe('Ids of endpoints.'),
     ...cancelFilterFields,
   })
   .partial()
@@ -98,14 +99,14 @@ export const cancelMessages = [
     errors: ['RESOURCE_NOT_FOUND'],
     handle: async (call) => {
       const { id: org } = call.caller.organization;
-      const { status = defaultStatuses, eventType, applicationId, endpointId, ...sent } = call.body.filter;
+      const { status: statuses = defaultStatuses, eventType, applicationId, endpointId, ...sent } = call.body.filter;
       const shared = sharedFilterOf(sent);
-      const narrow = await messageFilter(call, { eventType, applicationId, endpointId });
+      const narrow = { ...(await messageFilter(call, { eventType, applicationId, endpointId })), statuses };
       const data = await cancelByFilter(call, {
         org: webhookOrganization(org),
-        scope: JSON.stringify(['cancel messages', org, status, { eventType, applicationId, endpointId }, shared]),
-        toMs: shared.toMs,
-        list: (toMs, page) => call.services.webhookMessages.messages(org, { ...shared, ...narrow, statuses: status, toMs }, page),
+        narrow: ['messages', statuses, { eventType, applicationId, endpointId }],
+        shared,
+        list: (filter, page) => call.services.webhookMessages.messages(org, { ...filter, ...narrow }, page),
       });
       return { data };
     },

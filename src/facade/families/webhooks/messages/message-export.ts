@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalidParameter } from '../../../../core/errors.ts';
+import { throwIfAbandoned } from '../../../../core/loop-turns.ts';
 import { isBefore, type Position } from '../../../../data/shard/cursor.ts';
 import type { ListedEntry } from '../../../../data/shard/index-pages.ts';
 import { endErrorTypes } from '../../../../data/shard/message-conditions.ts';
@@ -8,18 +9,19 @@ import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPaginationRecord, unknownIds } from '../../../http/pagination.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../../http/query.ts';
+import { wholePayloadMemory } from '../../../http/request-memory.ts';
 import { StreamedAnswer } from '../../../http/streamed-answer.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
 import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
-import { csvLine } from './csv.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
 import { eventItem, toEventItem } from './webhook-event-record.ts';
 
 const id = text(1, 128);
 const rowsPerPiece = 100;
-/** Payloads of so many events are in memory at once. */
 const eventsPerPiece = 8;
+/** Payloads of more bytes than this are in memory one at a time. */
+const payloadBytesAtOnce = 1024 * 1024;
 /** A filter that matches rarely ends its export after so many entries; the cursor leads on. */
 const maxEntries = 1_000_000;
 
@@ -77,9 +79,9 @@ export const messageExport: Family = {
       operationId: 'exportOutboundMessages',
       summary: 'Export events or messages',
       description:
-        'Newest first. CSV is RFC 4180 with a header row; objects stand in a cell as JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
-        'An export that breaks off ends without its last line. Where there are more records than `limit`, the next export goes on with the `cursor` of this one: ' +
-        '`pagination.nextCursor` of JSON, the header X-Next-Cursor of CSV; X-Has-More says true or false, and Link has the address of the next export. ' +
+        'Newest first. CSV is RFC 4180 with a header row; objects are JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
+        'An export that breaks off lacks its last line. With more records than `limit`, the next export goes on with the `cursor` of this one: ' +
+        '`pagination.nextCursor` of JSON, the header X-Next-Cursor of CSV; X-Has-More is true or false, and Link has the address of the next export. ' +
         unknownIds,
       scope: 'read',
       query,
@@ -126,13 +128,14 @@ export const messageExport: Family = {
           'X-Content-Type-Options': 'nosniff',
         };
         const filter = await exportFilter(call);
+        if (type === 'events') await call.hold(wholePayloadMemory);
         const columns = [...Object.keys(columnsOf[type].shape), ...(type === 'events' ? ['payload'] : [])];
         if (format === 'json') {
           const batches = rowsOf(call, filter, { limit: call.query.limit });
           return new StreamedAnswer(headers, jsonPieces(batches, isoTime(call.services.clock.now())));
         }
         // The headers go before the rows, so where the file ends is looked up first.
-        const part = await partOf(entriesOf(call, filter), call.query.limit);
+        const part = await partOf(whileAwaited(entriesOf(call, filter), call), call.query.limit);
         const pieces = csvPieces(columns, rowsOf(call, filter, part));
         return new StreamedAnswer({ ...headers, ...moreHeaders(call, part.nextCursor) }, pieces);
       },
@@ -191,6 +194,17 @@ function entriesOf({ services, caller, query: { type, cursor } }: ExportCall, fi
   return type === 'events' ? webhookMessages.everyEvent(org, filter, cursor) : webhookMessages.everyMessage(org, filter, cursor);
 }
 
+/** The entries, for as long as somebody waits for the file: a filter that matches rarely has none to send for a million of them. */
+async function* whileAwaited<T>(
+  entries: AsyncIterable<ListedEntry<T>>,
+  { signal }: Pick<ExportCall, 'signal'>,
+): AsyncGenerator<ListedEntry<T>> {
+  for await (const entry of entries) {
+    throwIfAbandoned(signal);
+    yield entry;
+  }
+}
+
 /** Of all entries those of one file: not before `first`, and `last` the last one; null: to the end. */
 interface Part {
   limit: number;
@@ -234,31 +248,33 @@ function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
   const org = caller.organization.id;
   if (sent.type === 'messages') {
     const names = new MessageNames(call);
-    const entries = services.webhookMessages.everyMessage(org, filter, sent.cursor);
-    return inBatches(entries, { ...part, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
-      (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(columnsOf.messages, record) })),
-    );
+    const entries = whileAwaited(services.webhookMessages.everyMessage(org, filter, sent.cursor), call);
+    return inBatches(entries, { ...part, size: rowsPerPiece }, async function* (views: WebhookMessageView[]) {
+      const records = await names.records(views);
+      yield records.map((record) => ({ json: JSON.stringify(record), cells: cellsOf(columnsOf.messages, record) }));
+    });
   }
-  const entries = services.webhookMessages.everyEvent(org, filter, sent.cursor);
-  return inBatches(entries, { ...part, size: eventsPerPiece }, (views: WebhookEventView[]) =>
-    Promise.all(
-      views.map(async (view) => {
-        const item = toEventItem(view, call);
-        // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
-        const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
-        return {
-          json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
-          cells: [...cellsOf(columnsOf.events, item), payload],
-        };
-      }),
-    ),
-  );
+  const entries = whileAwaited(services.webhookMessages.everyEvent(org, filter, sent.cursor), call);
+  const rowOf = async (view: WebhookEventView): Promise<Row> => {
+    const item = toEventItem(view, call);
+    // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
+    const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
+    return {
+      json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
+      cells: [...cellsOf(columnsOf.events, item), payload],
+    };
+  };
+  return inBatches(entries, { ...part, size: eventsPerPiece }, async function* (views: WebhookEventView[]) {
+    const sizes = await services.messages.payloadSizes(views.map(({ id }) => id));
+    if (sizes.values().reduce((sum, bytes) => sum + bytes, 0) <= payloadBytesAtOnce) yield await Promise.all(views.map(rowOf));
+    else for (const view of views) yield [await rowOf(view)];
+  });
 }
 
 async function* inBatches<T>(
   entries: AsyncIterable<ListedEntry<T>>,
   { limit, first = null, last = null, size }: Part & { size: number },
-  rowsOf: (items: T[]) => Promise<Row[]>,
+  rowsOf: (items: T[]) => AsyncGenerator<Row[]>,
 ): Batches {
   let batch: T[] = [];
   let count = 0;
@@ -268,7 +284,7 @@ async function* inBatches<T>(
     if (first !== null && isBefore(entry.at, first)) continue;
     const isBehind = last !== null && isBefore(last, entry.at);
     if (isBehind || (end !== null && isOver(entry, { count, limit, looked }))) {
-      yield await rowsOf(batch);
+      yield* rowsOf(batch);
       return end?.() ?? null;
     }
     if (count < limit) end = entry.cursor;
@@ -277,10 +293,10 @@ async function* inBatches<T>(
     count += 1;
     batch.push(entry.item);
     if (batch.length < size) continue;
-    yield await rowsOf(batch);
+    yield* rowsOf(batch);
     batch = [];
   }
-  yield await rowsOf(batch);
+  yield* rowsOf(batch);
   return null;
 }
 
@@ -291,4 +307,16 @@ function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>)
     if (value === null || value === undefined) return null;
     return typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value);
   });
+}
+
+/** A line of CSV (RFC 4180) with its end. Null is an empty cell; what a spreadsheet would take for a formula is disarmed by a `'`. */
+export function csvLine(cells: readonly (string | number | null)[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`;
+}
+
+function csvCell(value: string | number | null): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

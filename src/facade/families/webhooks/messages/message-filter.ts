@@ -1,31 +1,26 @@
+import { listed, type OneOrMore } from '../../../../data/shard/message-filter.ts';
 import type { Call } from '../../../http/operation.ts';
-import { filterId } from '../../../records/filter-ids.ts';
-import { idOf, inCache } from '../../../records/lookup.ts';
-import { eventTypeKey } from '../event-types/event-type-lookup.ts';
+import { mapConcurrently } from '../../../records/concurrently.ts';
+import { eventTypeIds, filterIds } from '../../../records/filter-ids.ts';
 
 interface Narrowing {
-  eventType?: string | undefined;
-  applicationId?: string | undefined;
-  endpointId?: string | undefined;
+  eventType?: OneOrMore | undefined;
+  applicationId?: OneOrMore | undefined;
+  endpointId?: OneOrMore | undefined;
 }
 
-/** What a list, an export or figures of messages are narrowed by. RESOURCE_NOT_FOUND for an unknown id; under an unknown event type there is nothing. */
+/** What a list, an export or a cancel of messages is narrowed by. RESOURCE_NOT_FOUND for an unknown id or event type. */
 export async function messageFilter(call: Call, { eventType, applicationId, endpointId }: Narrowing) {
   return {
     eventType,
-    eventTypeIds: eventType === undefined ? undefined : await eventTypeIds(call, eventType),
-    applicationId: await filterId(call, 'WebhookApplication', applicationId),
-    endpointId: await filterId(call, 'WebhookEndpoint', endpointId),
+    eventTypeIds: eventType === undefined ? undefined : await idsOfAll(call, listed(eventType)),
+    applicationId: await filterIds(call, 'WebhookApplication', applicationId),
+    endpointId: await filterIds(call, 'WebhookEndpoint', endpointId),
   };
 }
 
-/** Ids of the event type of this name and of deleted ones that had it; undefined: not all of them are known. */
-async function eventTypeIds(call: Call, name: string): Promise<string[] | undefined> {
-  const { registry, webhooks } = call.services;
-  const org = call.caller.organization.id;
-  const cached = inCache(call, 'WebhookEventType', eventTypeKey(name));
-  const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.pastEventTypeIds(org, name)]);
-  if (past === null) return undefined;
-  const ids = [cached?.spec.name === name ? idOf(cached) : null, published, ...past];
-  return [...new Set(ids.filter((id) => id !== null))];
+/** Ids of the event types of these names and of deleted ones that had them; undefined: not all of them are known. RESOURCE_NOT_FOUND as `eventTypeIds` says. */
+async function idsOfAll(call: Call, names: readonly string[]): Promise<string[] | undefined> {
+  const found = await mapConcurrently(names, (name) => eventTypeIds(call, name));
+  return found.includes(undefined) ? undefined : [...new Set(found.flatMap((ids) => ids ?? []))];
 }

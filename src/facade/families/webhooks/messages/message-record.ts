@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sentForm } from '../../../../core/sent-as.ts';
 import type { AttemptView } from '../../../../data/shard/messages.ts';
 import { detailField, shownAttemptDetail } from '../../../../data/shard/shown-attempt-detail.ts';
 import { webhookWaitReasons } from '../../../../data/shard/waits.ts';
@@ -7,14 +8,15 @@ import type { Call } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../../records/record-fields.ts';
 import { waitingFor, waitingUntil } from '../../messages/delivery-fields.ts';
 import { cancellation, cancellationField } from '../../shared/cancel.ts';
+import { sentFormFields } from '../../shared/sent-form.ts';
 
 /** Records of messages to webhook endpoints and of their attempts. */
 
-export const messageStatus = z
-  .enum(['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'])
-  .describe(
+export const messageStatus = z.enum(['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq']).meta({
+  id: 'MessageStatus',
+  description:
     'pending: queued. processing: being delivered. success: delivered. failed: will be tried again. exhausted: archived from the dead letters, or ended without an attempt. dlq: a dead letter.',
-  ) satisfies z.ZodType<WebhookMessageStatus>;
+}) satisfies z.ZodType<WebhookMessageStatus>;
 
 export const deadLetterReason = z.enum([
   'max_retries_exceeded',
@@ -82,6 +84,7 @@ export const messageAttempt = z
     errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
     createdAt: timestamp.describe('When it began.'),
     completedAt: timestamp.describe('When it ended.'),
+    ...sentFormFields,
     detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'OutboundMessageAttempt' });
@@ -176,7 +179,18 @@ function toRecord(
   view: WebhookMessageView,
   names: { organizationId: string; applicationName: string | null; endpointUrl: string | null },
 ): z.input<typeof messageRecord> {
-  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, expiresAtMs, cancellation: made, ...rest } = view;
+  const {
+    event,
+    deadLetter,
+    nextAttemptAtMs,
+    waitingUntilMs,
+    createdAtMs,
+    completedAtMs,
+    expiresAtMs,
+    cancellation: made,
+    lastSentAs: _,
+    ...rest
+  } = view;
   return {
     ...rest,
     ...names,
@@ -196,10 +210,11 @@ function toRecord(
 }
 
 export function toAttempt(messageId: string, view: AttemptView): z.input<typeof messageAttempt> {
-  const { startedAtMs, durationMs, attemptNumber, detail, ...rest } = view;
+  const { startedAtMs, durationMs, attemptNumber, detail, sentAs, ...rest } = view;
   return {
     ...rest,
     ...detailField(detail),
+    ...sentForm('endpoint', sentAs),
     id: attemptId(messageId, attemptNumber),
     messageId,
     attemptNumber,

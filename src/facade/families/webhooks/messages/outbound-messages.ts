@@ -3,25 +3,26 @@ import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import { webhookOrganization } from '../../../../core/webhook.ts';
 import { endErrorTypes } from '../../../../data/shard/message-conditions.ts';
 import type { WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
-import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryList, timeRangeQuery } from '../../../http/query.ts';
 import { single } from '../../shared/envelope.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters, takingTurns } from '../../shared/message-filters.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { cancelMessages } from './message-cancel.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
 
-const id = text(1, 128);
 const count = z.int().min(0);
 
+export const eventTypeQuery = namedQuery('Names of event types');
+export const messageErrorTypeQuery = errorTypeQuery(['circuit_open', ...endErrorTypes]);
+
 export const messageFilterQuery = {
-  eventType: text(1, 100).optional().describe('Name of the event type.'),
-  applicationId: id.optional().describe('Only of this application.'),
-  endpointId: id.optional().describe('Only to this endpoint.'),
-  errorType: errorTypeQuery(['circuit_open', ...endErrorTypes]),
+  eventType: eventTypeQuery,
+  applicationId: namedQuery('Ids of applications'),
+  endpointId: namedQuery('Ids of endpoints'),
+  errorType: messageErrorTypeQuery,
   ...messageFilterParameters,
   ...timeRangeQuery,
 };
@@ -55,7 +56,7 @@ export const outboundMessages: Family = {
       path: '/outbound-messages',
       operationId: 'listOutboundMessages',
       summary: 'List messages',
-      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd} Under an event type that is unknown there is nothing.`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd}`,
       scope: 'read',
       query: z.object({ status: queryList(messageStatus, 'Only those with this status.'), ...messageFilterQuery, ...cursorQuery }),
       answer: {

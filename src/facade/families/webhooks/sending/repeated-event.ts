@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { distinctText } from '../../../../core/distinct-text.ts';
 import { parsePlainJson } from '../../../../core/plain-json.ts';
 import { webhookOrganization } from '../../../../core/webhook.ts';
 import type { NewEvent } from '../../../../data/shard/messages.ts';
@@ -13,7 +14,7 @@ export const idempotencyMs = 86_400_000;
  * place of the event in it, so that whoever carries on with a broken-off request stores nothing twice. Null without either.
  */
 export function eventMark({ idempotency }: Call, { idempotencyKey }: SentEvent, place: number): string | null {
-  if (idempotencyKey !== undefined) return digest(`send-event\n${idempotencyKey}`);
+  if (idempotencyKey !== undefined) return digest(`send-event\n${distinctText(idempotencyKey)}`);
   return idempotency === null ? null : digest(`request\n${idempotency.mark}\n${place}`);
 }
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { maxDelaySeconds } from '../../../../core/delivery-time.ts';
+import { maxExpirySeconds } from '../../../../core/expiry.ts';
 import { text } from '../../../../resources/text.ts';
-import { sentExpiry } from './sent-expiry.ts';
+import { sentLabels, sentMetadata } from '../shared/sent-labels.ts';
 
-const limits = { name: 100, key: 255, id: 64, endpoints: 100, labels: 64, labelKey: 128, labelValue: 512, metadataBytes: 16_384 };
+const limits = { name: 100, key: 255, id: 64, endpoints: 100 };
 
 /** Body of send-event. Its payload is taken from the bytes that were sent. */
 export const sentEvent = z.strictObject({
@@ -30,23 +31,19 @@ export const sentEvent = z.strictObject({
     .max(maxDelaySeconds)
     .optional()
     .describe('How many seconds after the request the first attempts are made at the earliest. Not together with deliverAt.'),
-  expiresAfterSeconds: sentExpiry,
+  expiresAfterSeconds: z
+    .int()
+    .min(1)
+    .max(maxExpirySeconds)
+    .optional()
+    .describe(
+      'Seconds after which a message of the event is given up that has not been delivered: a dead letter whose last error is expired. Where the event type or an endpoint has fewer, these.',
+    ),
   idempotencyKey: text(1, limits.key)
     .optional()
     .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),
-  labels: z
-    .record(text(1, limits.labelKey), z.union([text(0, limits.labelValue), z.number(), z.boolean()]))
-    .refine((labels) => Object.keys(labels).length <= limits.labels, { error: `must have at most ${limits.labels} labels` })
-    .meta({ maxProperties: limits.labels })
-    .optional()
-    .describe('Labels that the filters of subscriptions match; numbers and booleans are kept as text.'),
-  metadata: z
-    .record(z.string().min(1), z.unknown())
-    .refine((metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= limits.metadataBytes, {
-      error: `must be at most ${limits.metadataBytes} bytes as JSON`,
-    })
-    .optional()
-    .describe('Kept with the event; filter expressions see it. It is not delivered.'),
+  labels: sentLabels.optional(),
+  metadata: sentMetadata.optional().describe('Kept with the event; filter expressions see it. It is not delivered.'),
 });
 export type SentEvent = z.output<typeof sentEvent>;
 

@@ -14,6 +14,7 @@ import type { TargetedSend } from '../../../../data/webhooks/targeted-sends.ts';
 import type { WebhookMatches } from '../../../../data/webhooks/webhook-matcher.ts';
 import { webhookTarget } from '../../../../data/webhooks/webhook-target.ts';
 import type { Call } from '../../../http/operation.ts';
+import { labelTexts } from '../shared/sent-labels.ts';
 import { answerBefore, answerToKeep, eventMark, firstAnswer, idempotencyMs } from './repeated-event.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
 import { aloneInOrder, type StoringTurn } from './storing-order.ts';
@@ -121,10 +122,10 @@ async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, 
 
 /** What is kept of a sent event beside its payload. */
 function webhookPart(sent: SentEvent, eventType: EventTypeRecord): WebhookEventPart {
-  const { labels = {}, metadata = {}, idempotencyKey = null, applicationId = null, endpointId, endpointIds = [] } = sent;
+  const { metadata = {}, idempotencyKey = null, applicationId = null, endpointId, endpointIds = [] } = sent;
   const expiresAfterSeconds = smallestExpiry(sent.expiresAfterSeconds, eventType.expiresAfterSeconds);
   return {
-    labels: Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)])),
+    labels: labelTexts(sent.labels),
     metadata,
     idempotencyKey,
     applicationId,

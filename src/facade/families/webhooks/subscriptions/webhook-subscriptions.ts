@@ -10,11 +10,13 @@ import { queryBoolean } from '../../../http/query.ts';
 import { mapConcurrently } from '../../../records/concurrently.ts';
 import { filterId } from '../../../records/filter-ids.ts';
 import { declaredId, idOf, resolve } from '../../../records/lookup.ts';
+import { atVersion, changeVersioned, tagged } from '../../../records/record-versions.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { eventTypeKey, namedEventType } from '../event-types/event-type-lookup.ts';
 import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
 import { bulkSubscriptionBody, newSubscriptionBody, subscriptionChangeBody } from './subscription-fields.ts';
 import { subscriptionRecord, subscriptionRecords, toSubscription } from './subscription-record.ts';
+import { testSubscription } from './subscription-test.ts';
 
 const readOnly = Object.keys(subscriptionRecord.shape).filter((field) => !(field in newSubscriptionBody.shape));
 const id = text(1, 128);
@@ -121,6 +123,7 @@ export const webhookSubscriptions: Family = {
         return { created: created.length, skipped: skipped + eventTypeIds.length - ids.length, subscriptions };
       },
     }),
+    testSubscription,
     operation({
       method: 'GET',
       path: '/webhook-subscriptions/{id}',
@@ -129,7 +132,8 @@ export const webhookSubscriptions: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The subscription.', schema: single(subscriptionRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => toSubscription(await findSubscription(call), call),
+      isVersioned: true,
+      handle: async (call) => toSubscription(tagged(call, await findSubscription(call)), call),
     }),
     operation({
       method: 'PATCH',
@@ -143,6 +147,7 @@ export const webhookSubscriptions: Family = {
       requestExample: { labelFilters: { region: 'eu' }, isEnabled: false },
       answer: { status: 200, description: 'The changed subscription.', schema: single(subscriptionRecord) },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findSubscription(call);
         const { endpointId, eventTypeId, ...rest } = call.body;
@@ -152,10 +157,10 @@ export const webhookSubscriptions: Family = {
         }
         const change = await checkedSettings(call, rest, current);
         const isAsWanted = isManagedAsWanted('subscription', current, changedSubscription(current, change));
-        return toSubscription(
-          isAsWanted ? current : await call.services.webhooks.updateSubscription(current.org, current.id, change),
-          call,
+        const changed = await changeVersioned(call, 'subscription', current, async (revision) =>
+          isAsWanted ? current : await call.services.webhooks.updateSubscription(current.org, current.id, change, revision),
         );
+        return toSubscription(changed, call);
       },
     }),
     operation({
@@ -166,10 +171,13 @@ export const webhookSubscriptions: Family = {
       scope: 'delete',
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      isVersioned: true,
       handle: async (call) => {
         const current = await findSubscription(call);
         refuseManaged('subscription', current);
-        await call.services.webhooks.deleteSubscription(current.org, current.id);
+        await atVersion(call, 'subscription', current, (revision) =>
+          call.services.webhooks.deleteSubscription(current.org, current.id, revision),
+        );
         return isDeleted;
       },
     }),

@@ -1,0 +1,44 @@
+import { isUtf8 } from 'node:buffer';
+import { TextDecoder } from 'node:util';
+import { payloadText } from './payload-text.ts';
+
+/** Of the charset that a content type names, unless it is UTF-8, or no known one; null: of none. */
+export function decoderOf(contentType: string): TextDecoder | null {
+  return knownDecoder(/;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? '');
+}
+
+/** Null of UTF-8, and for what is no charset. */
+export function knownDecoder(charset: string): TextDecoder | null {
+  // Most payloads name none, and the error of TextDecoder takes 20 µs.
+  if (charset === '') return null;
+  try {
+    const decoder = new TextDecoder(charset);
+    return decoder.encoding === 'utf-8' ? null : decoder;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The text in UTF-8. Bytes that are UTF-8 are returned unchanged, also if the sender names another charset. Bytes without a named charset are returned
+ * unchanged, unless they begin with the mark of UTF-16.
+ */
+export function inUtf8(bytes: Buffer, named: TextDecoder | null): Buffer {
+  const [first = 0, second = 0] = bytes;
+  if (first === 0xff && second === 0xfe) return Buffer.from(new TextDecoder('utf-16le').decode(bytes));
+  if (first === 0xfe && second === 0xff) return Buffer.from(new TextDecoder('utf-16be').decode(bytes));
+  if (named === null) return bytes;
+  // Letters of UTF-16 are UTF-8, too, between zeros.
+  if (named.encoding.startsWith('utf-16')) return bytes.includes(0) ? Buffer.from(utf16Decoder(named, first).decode(bytes)) : bytes;
+  return isUtf8(bytes) ? bytes : Buffer.from(named.decode(bytes));
+}
+
+/** UTF-16 without a mark is big-endian if its first byte is zero, as JSON begins with an ASCII character; else the charset decides. */
+function utf16Decoder(named: TextDecoder, first: number): TextDecoder {
+  return first === 0 ? new TextDecoder('utf-16be') : named;
+}
+
+/** Text that is UTF-8, whatever its sender calls it, or else of the charset. */
+export function textIn(decoder: TextDecoder | null, bytes: Buffer): string {
+  return decoder === null || isUtf8(bytes) ? payloadText(bytes) : decoder.decode(bytes);
+}

@@ -1,0 +1,211 @@
+import { inParts } from '../../core/in-parts.ts';
+import { type Listing, markOf } from '../shard/index-pages.ts';
+import { outcomeLook } from '../shard/message-conditions.ts';
+import { listed, type OneOrMore } from '../shard/message-filter.ts';
+import type { DeliveryFilter, DeliveryStatus, EventFilter, EventView } from '../shard/messages.ts';
+import { homeShard, recordId, recordPlace } from '../shard/record-key.ts';
+import type { IndexEntry, ShardReader } from '../shard/shard-reader.ts';
+import { type DeliveryReading, deliveryReading, isShownFirst } from './delivery-listing.ts';
+import { eventReading, meetsEventFilter } from './event-listing.ts';
+import { eventView, type MessageLocation } from './message-view.ts';
+import type { PlacedDelivery, PlacedEvent, PlacedRecords } from './placed-records.ts';
+
+/** Deliveries of an event that are judged. */
+const maxJudged = 1000;
+/** Messages that one script reads, or looks at. */
+const maxRead = 1000;
+const maxLooked = 10_000;
+
+/** One of these has a delivery of each event that is `failed` or `partial`. */
+const failedEnds = ['failed', 'schema_failed', 'transform_failed', 'dlq'] as const satisfies readonly DeliveryStatus[];
+
+/** Stand in the cursors of lists that walk an index of deliveries, or that of failures. */
+const marks = { deliveries: 'd', failures: 'f' } as const;
+
+interface EventListsOptions {
+  shards: () => readonly ShardReader[];
+  records: PlacedRecords;
+  /** Whether a filter lets a delivery pass. */
+  meets: (org: string, filter: DeliveryFilter, delivery: PlacedDelivery) => Promise<boolean>;
+}
+
+/** Says how lists of events are read. Throws UNAVAILABLE when Redis does not answer. */
+export class EventLists {
+  readonly #shards: () => readonly ShardReader[];
+  readonly #records: PlacedRecords;
+  readonly #meets: EventListsOptions['meets'];
+
+  constructor({ shards, records, meets }: EventListsOptions) {
+    this.#shards = shards;
+    this.#records = records;
+    this.#meets = meets;
+  }
+
+  /**
+   * The list of the events that a filter selects, without those that it names by id. One with a filter of deliveries walks the smallest index that has all of
+   * its events. Where that is an index of deliveries, an event stands where the first of its deliveries stands that meets the filter: it may be younger than
+   * the event, so that a list up to a time walks the events themselves. Events of which deliveries have failed are found by these where they are few.
+   */
+  async listing(org: string, filter: EventFilter, cursor: string | undefined): Promise<Listing<EventView>> {
+    const { ids, delivery = failedDelivery(filter), toMs } = filter;
+    const reading = eventReading(org, filter);
+    const ofEvents = { ...reading, kind: 'e' as const };
+    const walk =
+      delivery === undefined || ids !== undefined || toMs !== undefined
+        ? null
+        : await this.#deliveryWalk(org, reading.index, deliveryReading(org, delivery), {
+            mark: markOf(ofEvents, filter, cursor),
+            isOfFailures: filter.delivery === undefined,
+          });
+    if (delivery === undefined || walk === null)
+      return { ...ofEvents, views: (shard, entries) => this.#eventsThatMeet(org, filter, shard, entries) };
+    const views: Listing<EventView>['views'] = (shard, entries, index) =>
+      this.#eventsOfDeliveries(org, { ...filter, delivery }, { shard, entries, index });
+    return { ...ofEvents, ...walk, entries: 'm', views };
+  }
+
+  /** Null: the index of events is the smallest. A list is read to its end from the index with which it began. `isOfFailures`: no other index of deliveries is walked. */
+  async #deliveryWalk(
+    org: string,
+    events: OneOrMore,
+    reading: DeliveryReading,
+    { mark, isOfFailures }: { mark: string | null; isOfFailures: boolean },
+  ) {
+    const { index, look, besides, hasFailed, hasBatchMembers } = reading;
+    const failures = `i:bad:${org}`;
+    const walks = {
+      [marks.deliveries]: { index, look, besides, mark: marks.deliveries },
+      [marks.failures]: { index: failures, look, besides, mark: marks.failures },
+    };
+    if (mark === marks.deliveries || mark === marks.failures) return walks[mark];
+    if (mark !== null) return null;
+    const ofEvents = listed(events);
+    const ofDeliveries = [...listed(index), ...(besides === undefined ? [] : [besides.index])];
+    const names = [...new Set([failures, ...ofEvents, ...ofDeliveries])];
+    const found = await Promise.all(this.#shards().map((shard) => shard.sizes(org, names)));
+    const sizeOf = (some: readonly string[]): number =>
+      found.flatMap(({ sizes }) => sizes.filter((_, i) => some.includes(names[i] ?? ''))).reduce((sum, size) => sum + size, 0);
+    const isComplete = hasFailed && found.every(({ hasFailedBatches }) => !hasBatchMembers || !hasFailedBatches);
+    if (isComplete && sizeOf([failures]) < Math.min(sizeOf(ofEvents), sizeOf(ofDeliveries))) return walks[marks.failures];
+    return !isOfFailures && sizeOf(ofDeliveries) < sizeOf(ofEvents) ? walks[marks.deliveries] : null;
+  }
+
+  /** Of entries of an index of events those that belong to the list. */
+  async #eventsThatMeet(
+    org: string,
+    filter: EventFilter,
+    { shard }: ShardReader,
+    entries: readonly IndexEntry[],
+  ): Promise<(EventView | null)[]> {
+    const { delivery } = filter;
+    const all = await this.#records.events(shard, entries);
+    const events = all.map((view) => (view !== null && meetsEventFilter(org, filter, view) ? view : null));
+    if (delivery === undefined) return events;
+    const places = entries.map(({ key, reply, asked = [] }, i) =>
+      events[i] === null
+        ? []
+        : [...asked.map((each) => ({ id: recordId('msg_', shard, each), shard })), ...eventView(shard, key, reply).elsewhere],
+    );
+    const meant = new Set((await this.#deliveriesThatMeet(org, delivery, places)).map(({ view }) => view.eventId));
+    return events.map((event) => (event !== null && meant.has(event.id) ? event : null));
+  }
+
+  /** Of entries of an index of deliveries the events that belong to the list and stand there. */
+  async #eventsOfDeliveries(
+    org: string,
+    filter: EventFilter & { delivery: DeliveryFilter },
+    { shard: { shard }, entries, index }: { shard: ShardReader; entries: readonly IndexEntry[]; index: string },
+  ): Promise<(EventView | null)[]> {
+    const { delivery, fromMs = 0 } = filter;
+    const found = await this.#records.resolved(shard, entries);
+    const deliveries = await Promise.all(
+      found.map(async (each) => {
+        const isHere = each !== null && !isShownFirst(delivery, each.view, index);
+        return isHere && (await this.#meets(org, delivery, each)) ? each : null;
+      }),
+    );
+    const ids = new Set(deliveries.flatMap((each) => each?.view.eventId ?? []));
+    const placed = (await this.#records.placedEvents([...ids])).filter(
+      ({ at, item }) => at.ms >= fromMs && meetsEventFilter(org, filter, item),
+    );
+    const events = new Map(placed.map(({ item }) => [item.id, item]));
+    const firsts = await this.#firstDeliveries(
+      org,
+      delivery,
+      placed.filter(({ item }) => item.deliveryCount > 1),
+      index.startsWith('i:bad:'),
+    );
+    return deliveries.map((each) => {
+      const event = each === null ? undefined : events.get(each.view.eventId);
+      const isFirst = event !== undefined && (event.deliveryCount <= 1 || firsts.get(event.id) === each?.id);
+      return isFirst ? event : null;
+    });
+  }
+
+  /** By event the delivery that meets the filter and whose entry is the oldest in the indexes that are walked. */
+  async #firstDeliveries(
+    org: string,
+    filter: DeliveryFilter,
+    events: readonly PlacedEvent[],
+    isOfFailures: boolean,
+  ): Promise<Map<string, string>> {
+    const asked = await Promise.all(
+      [...Map.groupBy(events, ({ at }) => at.shard)].map(async ([shard, group]) => {
+        const parts = inParts(group, maxLooked, ({ item }) => item.deliveryCount);
+        const keys = await Promise.all(parts.map((part) => this.#askedMessages(filter, shard, part)));
+        return keys.flat().map((ofEvent) =>
+          ofEvent.map((key) => {
+            const id = recordId('msg_', shard, key);
+            return { id, shard: homeShard(id) ?? shard };
+          }),
+        );
+      }),
+    );
+    const firsts = new Map<string, PlacedDelivery>();
+    const destinationId = isOfFailures ? undefined : filter.destinationId;
+    for (const each of await this.#deliveriesThatMeet(org, filter, asked.flat())) {
+      const first = firsts.get(each.view.eventId);
+      if (first === undefined || isOlder(each, first, destinationId)) firsts.set(each.view.eventId, each);
+    }
+    return new Map([...firsts].map(([eventId, { id }]) => [eventId, id]));
+  }
+
+  async #askedMessages(filter: DeliveryFilter, shard: number, events: readonly PlacedEvent[]): Promise<string[][]> {
+    const reader = this.#shards().find((each) => each.shard === shard);
+    const keys = events.flatMap(({ item }) => recordPlace(item.id)?.key ?? []);
+    const { routeId, destinationId } = filter;
+    return (await reader?.askedMessages(keys, { routeId, destinationId, outcome: outcomeLook(filter) })) ?? [];
+  }
+
+  /** The deliveries at places of several events that meet the filter, of each event at most the first 1,000 places. */
+  async #deliveriesThatMeet(
+    org: string,
+    filter: DeliveryFilter,
+    places: readonly (readonly MessageLocation[])[],
+  ): Promise<PlacedDelivery[]> {
+    const judged = places.flatMap((ofEvent) => ofEvent.slice(0, maxJudged));
+    const found = await Promise.all(inParts(judged, maxRead).map((part) => this.#records.deliveries(part)));
+    const deliveries = found.flatMap((part) => [...part.values()]);
+    const verdicts = await Promise.all(deliveries.map((each) => this.#meets(org, filter, each)));
+    return deliveries.filter((_, i) => verdicts[i]);
+  }
+}
+
+/** What is asked of a delivery of each event that the filter selects by its status; undefined: nothing. */
+function failedDelivery({ statuses }: EventFilter): DeliveryFilter | undefined {
+  return statuses?.every((status) => status === 'failed' || status === 'partial') === true ? { statuses: failedEnds } : undefined;
+}
+
+/** Whether the first entry of one delivery is older than that of another in the indexes of these destinations, or in others by creation. */
+function isOlder(one: PlacedDelivery, other: PlacedDelivery, destinationId: OneOrMore | undefined): boolean {
+  const [first, second] = [firstEntry(one, destinationId), firstEntry(other, destinationId)];
+  if (first.ms !== second.ms) return first.ms < second.ms;
+  return first.shard === second.shard ? one.id < other.id : first.shard < second.shard;
+}
+
+/** One that has failed over stands in the index of its later destination by the time when it came there. */
+function firstEntry({ id, shard, view }: PlacedDelivery, destinationId: OneOrMore | undefined): { ms: number; shard: number } {
+  const { createdAtMs, failedOverFrom, failedOverAtMs } = view;
+  const cameLater = destinationId !== undefined && failedOverFrom !== null && !listed(destinationId).includes(failedOverFrom);
+  return cameLater ? { ms: failedOverAtMs ?? createdAtMs, shard } : { ms: createdAtMs, shard: homeShard(id) ?? shard };
+}

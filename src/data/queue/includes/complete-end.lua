@@ -1,0 +1,13 @@
+-- @include "finish.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- Writes the end of a message into its hash when an error has cut bury short after its entry in the history: it does not end a second time. Returns whether
+-- it had begun to end.
+local function complete_end(id)
+  if not begun_ends[id] then
+    return false
+  end
+  call('HSET', P .. 'm:' .. id, unpack(begun_ends[id]))
+  call('HINCRBY', ctl, 'open', -1)
+  return true
+end
