@@ -17,6 +17,8 @@ export interface Target {
   circuitGeneration: number;
   /** Its attempts count as slow ones (`includes/slow.lua`). */
   isSlow: boolean;
+  /** The setting by which the work was taken gives out one message at a time, in order. */
+  isInOrder: boolean;
 }
 
 /** In any window of so many ms the targets that share it get at most so many messages together. */

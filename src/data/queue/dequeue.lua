@@ -351,7 +351,7 @@ local function serve(n, org, start, quantum)
     end
   end
   if given > 0 then
-    job_target(n, org, t.r, destination, t.g, t.cg, is_slow)
+    job_target(n, org, t.r, destination, t.g, t.cg, is_slow, t.io)
     if is_slow then
       slow_begin(org, given)
     end

@@ -5,9 +5,9 @@ import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { batchMarker } from './batch-reply.ts';
 import type { FailoverReason, Job, Target } from './delivery-queue.ts';
 
-/** From `{number, org, route, destination, revision or '', generation of the circuit, 1 for slow}`. */
+/** From `{number, org, route, destination, revision or '', generation of the circuit, 1 for slow, 1 for in order}`. */
 export function targetOf(reply: unknown): Target {
-  const [number, org, route, destination, revision, circuit, slow] = list(reply).map(text);
+  const [number, org, route, destination, revision, circuit, slow, order] = list(reply).map(text);
   return {
     number: number ?? '',
     org: org ?? '',
@@ -16,6 +16,7 @@ export function targetOf(reply: unknown): Target {
     revision: revision === undefined || revision === '' ? null : revision,
     circuitGeneration: Number(circuit ?? '0'),
     isSlow: slow === '1',
+    isInOrder: order === '1',
   };
 }
 

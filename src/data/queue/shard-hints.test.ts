@@ -27,6 +27,7 @@ const unknown: Target = {
   revision: null,
   circuitGeneration: 0,
   isSlow: false,
+  isInOrder: false,
 };
 
 const accept = (org = 'org_a', destinationId = 'dst_a') => suite.acceptor.accept(newEvent({ org, destinations: [destinationId] }));

@@ -151,6 +151,21 @@ test('order that is switched on while messages are under way holds for those tha
   for (const response of waiting) response.end();
 });
 
+test('order that was switched on while no worker ran holds for all that waits', async () => {
+  const to = await counting();
+  put(to, { ordered: undefined });
+  suite.registry.put('route', routeRecord());
+  const worker = suite.worker();
+  await allEnd(await send(1));
+  await worker.stop(10_000);
+  put(to, { generation: 2 });
+  const ids = await send(20);
+  suite.worker();
+  await allEnd(ids);
+  expect(received(to).slice(1)).toEqual(ids);
+  expect(atOnce).toBe(1);
+});
+
 test('a destination that is disabled and enabled again goes on in order', async () => {
   const to = await counting();
   put(to);

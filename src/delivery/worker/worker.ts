@@ -279,6 +279,11 @@ export class Worker {
     const job = withHeadersKeptToday(taken, plan);
     switch (plan.state) {
       case 'ready':
+        if (plan.setting.inOrder && !job.target.isInOrder) {
+          // The setting by which it was taken gives out several at once: it would overtake an earlier one.
+          await consumer.keeper.configure(job.target);
+          return { job, outcome: { type: 'back' }, maxAttempts: null };
+        }
         if (plan.setting.revision !== job.target.revision) void consumer.configure(job.target);
         return await withPayload(job, plan, { queue: consumer.batches.queue, clock, room: this.#payloadRoom }, async (whole, isLate) => {
           if (whole.event === null || !hasTransform(whole, plan)) return await attemptDelivery(whole, plan, context);

@@ -3,7 +3,7 @@
 -- @include "expiry.lua"
 
 -- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
--- '', generation of its circuit, 1 when its attempts count as slow}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
+-- '', generation of its circuit, 1 when its attempts count as slow, 1 when its messages go out in order}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
 -- attempts made elsewhere or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',
 -- transform of its subscription or ''; of a batch the event is `*`; texts of the events in the order in which the jobs name them, each once, '' when one is gone or
 -- too large to add.
@@ -11,10 +11,10 @@ local job_bytes_limit = 2097152
 local job_targets, job_lines, job_events = {}, {}, {}
 local known_targets, known_events = {}, {}
 
-local function job_target(n, org, route, destination, revision, circuit, is_slow)
+local function job_target(n, org, route, destination, revision, circuit, is_slow, in_order)
   if not known_targets[n] then
     known_targets[n] = true
-    job_targets[#job_targets + 1] = { n, org, route, destination, revision or '', circuit or '0', is_slow and '1' or '0' }
+    job_targets[#job_targets + 1] = { n, org, route, destination, revision or '', circuit or '0', is_slow and '1' or '0', in_order and '1' or '0' }
   end
 end
 
