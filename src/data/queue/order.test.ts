@@ -227,3 +227,31 @@ test('switching order on waits for all that is under way, puts its retries first
   }
   expect(rest).toEqual([keys[2], keys[1], ...keys.slice(3)]);
 });
+
+test('switching order on gives out in the order of acceptance what several workers give back in another order, or held when they died', async () => {
+  const expiresAtMs = Date.now() + 7_200_000;
+  const keys: string[] = [];
+  for (let i = 0; i < 9; i++) {
+    const event = newEvent();
+    // Those that expire note where they stand.
+    const times = i % 2 === 0 ? {} : { expiresAtMs };
+    await suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, ...times })) });
+    keys.push(event.targets[0]?.messageId.slice(6) ?? '');
+  }
+  const held = new Map<string, Job[]>();
+  for (const worker of ['w1', 'w2', 'w3']) held.set(worker, await takeFrom(suite.queue, worker, 2, { inOrder: false }));
+  expect([...held.values()].map((jobs) => jobs.length)).toEqual([2, 2, 2]);
+  await configure({});
+  for (const job of held.get('w3')?.toReversed() ?? []) await settleAll(suite.queue, 'w3', [job], { type: 'back' });
+  await settleAll(suite.queue, 'w1', held.get('w1')?.toReversed() ?? [], { type: 'back' });
+  expect(await take()).toEqual([]);
+  await suite.queue.reclaim(['w2']);
+  const given: string[] = [];
+  for (let next = await take(); next.length > 0; next = await take()) {
+    expect(next.map(({ target }) => target.isInOrder)).toEqual([true]);
+    given.push(...keysOf(next));
+    await settleAll(suite.queue, 'w1', next, delivered);
+  }
+  expect(given).toEqual(keys);
+  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
+});

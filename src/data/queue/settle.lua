@@ -13,6 +13,7 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/order-back.lua"
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
@@ -262,7 +263,7 @@ for k = 1, count do
         end
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
-        table.insert(target.back, { target.is_ordered and retry_lane(target.n) or lane, id, m[6] })
+        table.insert(target.back, { lane, id, m[6] })
       end
       if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u' or outcome == 'x') then
         closed = closed + (is_batch and 0 or 1)
@@ -301,7 +302,11 @@ for _, n in ipairs(order) do
       call('XDEL', P .. 'w:' .. lane, unpack(entries))
     end
     for _, back in ipairs(target.back) do
-      enqueue_in(back[1], back[2], back[3])
+      if target.is_ordered then
+        enqueue_back_in_order(n, back[2], back[3])
+      else
+        enqueue_in(back[1], back[2], back[3])
+      end
     end
     if #target.back > 0 then
       activate(n)

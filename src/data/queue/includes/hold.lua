@@ -1,6 +1,7 @@
 -- @include "account.lua"
 -- @include "cancelled.lua"
 -- @include "finish.lua"
+-- @include "order-back.lua"
 -- @include "../../shard/includes/pools.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "status-counts.lua"
@@ -48,7 +49,11 @@ local function put_back(handle, worker, id)
     if t[1] then
       count_status(t[1], 'a', waiting_letter(attempts))
     end
-    enqueue_in(t[3] and retry_lane(n) or lane, id, m[3])
+    if t[3] then
+      enqueue_back_in_order(n, id, m[3])
+    else
+      enqueue_in(lane, id, m[3])
+    end
   end
   settle_target(n)
   activate(n)
