@@ -15,6 +15,8 @@ const idleDelays = { firstMs: 50, maxMs: 5000 };
 const maxPerStep = 200;
 /** The same while several replays are due: steps are then short, for live traffic that waits for one, and there are enough of them. */
 const maxPerSharedStep = 25;
+/** How long the rest after a step is, as a multiple of the step. */
+const rests = { ofOne: 1, ofSeveral: 2 };
 /** Of a replay with a low rate: a step costs about the same, whatever it queues. */
 const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
@@ -23,7 +25,7 @@ const failureDelayMs = 1000;
 /**
  * Steps under way at once that judge events or payloads, each of another organization: a slow judgement holds up no other organization while fewer than these are
  * slow. Steps that judge nothing load the event loop and Redis all the time they take, so one of them is under way at a time, and the next one begins only after
- * a rest as long as that: live traffic has the rest.
+ * a rest (`rests`), which is for live traffic.
  */
 const maxJudging = 8;
 /** However long a step took. */
@@ -161,19 +163,20 @@ export class ReplayRunner {
       for (const first of [...after, ...before]) {
         if (this.#stopping.signal.aborted || this.#mayBeginAtMs(first.entry) > clock.now()) break;
         this.#lastOrganizations.set(kind, first.record.org);
-        this.#begin({ ...first, most: due.length > 1 ? maxPerSharedStep : maxPerStep });
+        this.#begin({ ...first, isOneOfSeveral: due.length > 1 });
       }
     }
   }
 
-  #begin({ id, entry, record, most }: { id: string; entry: Entry; record: ReplayRecord; most: number }): void {
+  #begin({ id, entry, record, isOneOfSeveral }: { id: string; entry: Entry; record: ReplayRecord; isOneOfSeveral: boolean }): void {
     const { clock } = this.#options;
     const { org } = record;
     const beganAtMs = clock.now();
-    const step = this.#serve(id, entry, record, most).finally(() => {
+    const step = this.#serve(id, entry, record, isOneOfSeveral ? maxPerSharedStep : maxPerStep).finally(() => {
       this.#busy.delete(org);
       const endedAtMs = clock.now();
-      if (!entry.isJudging) this.#restsUntilMs = endedAtMs + Math.min(maxRestMs, endedAtMs - beganAtMs);
+      const restMs = (endedAtMs - beganAtMs) * (isOneOfSeveral ? rests.ofSeveral : rests.ofOne);
+      if (!entry.isJudging) this.#restsUntilMs = endedAtMs + Math.min(maxRestMs, restMs);
       this.#wakeup.signal();
     });
     this.#busy.set(org, { identity: record.identity, isJudging: entry.isJudging, step });
