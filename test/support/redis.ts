@@ -16,7 +16,10 @@ export interface RedisServer {
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Holds the process still: its connections stay, and nothing is answered. Returns how it goes on. */
   freeze(): () => void;
-  /** Starts the process again after `kill`, on the same port and data. */
+  /**
+   * Starts the process again after `kill`, on the same port and data. As standalone and the chart do, it removes a script that the kill cut off before anybody
+   * can connect (docs/operations.md, A Redis that is killed in the middle of a write).
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -29,10 +32,18 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-redis-'));
   const options = ['--bind', '127.0.0.1', '--dir', directory, '--maxmemory-policy', 'noeviction'];
   const sizes = ['--auto-aof-rewrite-min-size', '256mb', '--stream-node-max-bytes', '512'];
+  const spawnOn = (port: number, ...more: string[]): ServerProcess =>
+    spawnServer('redis-server', ['--port', String(port), ...options, ...sizes, ...args, ...more], directory);
   const startOn = async (port: number): Promise<ServerProcess> => {
-    const server = spawnServer('redis-server', ['--port', String(port), ...options, ...sizes, ...args], directory);
-    await server.untilUp(port, () => isReady(port));
+    const server = spawnOn(port);
+    await server.untilUp(port, () => isReady(`redis://127.0.0.1:${port}/0`));
     return server;
+  };
+  const removeCutScript = async (): Promise<void> => {
+    const socket = join(directory, 'start.sock');
+    const server = spawnOn(0, '--unixsocket', socket);
+    await server.untilUp(null, () => isReady(socket));
+    await server.stop('SIGTERM');
   };
   let { server, port } = await onFreePort(async (port) => ({ port, server: await startOn(port) }));
   const url = `redis://127.0.0.1:${port}/0`;
@@ -53,6 +64,7 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
       return () => frozen.signal('SIGCONT');
     },
     start: async () => {
+      if (hasAppendOnlyFile(args)) await removeCutScript();
       server = await startOn(port);
     },
     stop: async () => {
@@ -63,9 +75,13 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
   };
 }
 
+function hasAppendOnlyFile(args: readonly string[]): boolean {
+  return args[args.indexOf('--appendonly') + 1] === 'yes';
+}
+
 /** Once it has read its data. */
-async function isReady(port: number): Promise<boolean> {
-  const probe = commandConnection(`redis://127.0.0.1:${port}/0`);
+async function isReady(url: string): Promise<boolean> {
+  const probe = commandConnection(url);
   probe.on('error', () => {});
   try {
     await probe.connect();
