@@ -1,7 +1,7 @@
 import type { Hash, Hmac } from 'node:crypto';
 
 /** About 2 ms of work. */
-const pieceBytes = 1_048_576;
+export const pieceBytes = 1_048_576;
 
 /** Puts the bytes into a hash, and yields between two pieces of them; of a body of one piece never. */
 export function* updateInPieces(hash: Hash | Hmac, body: Uint8Array): Generator<undefined, void> {

@@ -1,12 +1,10 @@
 import { createHmac, createSecretKey, type KeyObject, sign } from 'node:crypto';
-import { promisify } from 'node:util';
 import { ed25519Key, signingKeyPrefix } from './ed25519-keys.ts';
 import { PosthornError } from './errors.ts';
 import { updateInPieces } from './hash-in-pieces.ts';
+import { type InTurns, signLarge } from './large-ed25519.ts';
 
 const secretPrefix = 'whsec_';
-/** In a thread of libuv. */
-const signElsewhere = promisify(sign);
 
 /**
  * The key behind a secret of Standard Webhooks: of `whsec_` + base64 a secret key, which makes v1 signatures, of `whsk_` + base64 a private key, which makes
@@ -45,25 +43,20 @@ export function webhookSignature(keys: readonly KeyObject[], id: string, timesta
     .join(' ');
 }
 
-/**
- * The same of a large body: `inTurns` runs the work of an HMAC piece by piece. Ed25519 reads its content twice and has no pieces, so it runs in a thread; one
- * key at a time, as each copies the content.
- */
+/** The same of a large body, piece by piece and in threads; one key at a time, as each has a copy of the content. */
 export async function largeWebhookSignature(
   keys: readonly KeyObject[],
-  signed: { id: string; timestampSeconds: number; body: Uint8Array },
-  inTurns: (work: Generator<undefined, string>) => Promise<string>,
+  { id, timestampSeconds, body }: { id: string; timestampSeconds: number; body: Uint8Array },
+  inTurns: InTurns,
 ): Promise<string> {
-  const { id, timestampSeconds, body } = signed;
   const head = `${id}.${timestampSeconds}.`;
   const signatures: string[] = [];
-  let content: Buffer | undefined;
-  for (const key of keys) {
-    if (key.type === 'private') {
-      content ??= Buffer.concat([Buffer.from(head), body]);
-      signatures.push(`v1a,${(await signElsewhere(null, content, key)).toString('base64')}`);
-    } else signatures.push(`v1,${await inTurns(hmacInPieces(key, head, body))}`);
-  }
+  for (const key of keys)
+    signatures.push(
+      key.type === 'private'
+        ? `v1a,${(await signLarge({ head, body }, key, inTurns)).toString('base64')}`
+        : `v1,${await inTurns(hmacInPieces(key, head, body))}`,
+    );
   return signatures.join(' ');
 }
 

@@ -1,7 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { organizationBehind } from '../core/alert.ts';
+import { payloadForms } from '../core/payload-link.ts';
 import type { ChannelRecord } from '../core/records.ts';
+import { type SentAs, type SignedTarget, sentForm } from '../core/sent-as.ts';
 import { sharedCall } from '../core/shared-call.ts';
+import { signatureSchemes } from '../core/signature-scheme.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { ByteFigures } from '../data/queue/byte-shares.ts';
 import { type Settlement, targetKinds } from '../data/queue/delivery-queue.ts';
@@ -14,6 +17,8 @@ export interface DeliveryMetrics {
   attemptSeconds: Histogram<'result'>;
   /** Attempts after which the receiver allows no further one at their message. */
   rejections: Counter<'target'>;
+  /** Attempts over HTTP by the form of their payload and by what signs them; scheme none where nothing does. */
+  requests: Counter<'target' | 'form' | 'scheme'>;
   lostSettlements: Counter;
   putBack: Counter;
   storeResets: Counter;
@@ -50,6 +55,12 @@ export function countRejection({ rejections }: Pick<DeliveryMetrics, 'rejections
   const target: (typeof rejectingTargets)[number] =
     organizationOfWebhooks(org) !== null ? 'endpoint' : organizationBehind(org) !== null ? 'channel' : 'destination';
   rejections.inc({ target });
+}
+
+/** Counts an attempt by the form of its request. */
+export function countRequest({ requests }: Pick<DeliveryMetrics, 'requests'>, target: SignedTarget, own: SentAs | undefined): void {
+  const { payloadForm: form, signatureScheme } = sentForm(target, own);
+  requests.inc({ target, form, scheme: signatureScheme ?? 'none' });
 }
 
 /** So many series there are of organizations at most. */
@@ -203,6 +214,12 @@ export function deliveryMetrics(
       labelNames: ['target'],
       registers,
     }),
+    requests: new Counter({
+      name: 'posthorn_delivery_requests_total',
+      help: 'Delivery attempts over HTTP by target (destination, endpoint), by payload form (full, thin: a link to the payload) and by what signs them: hmac-sha256 (v1), ed25519 (v1a), both, none.',
+      labelNames: ['target', 'form', 'scheme'],
+      registers,
+    }),
     lostSettlements: new Counter({
       name: 'posthorn_delivery_settled_elsewhere_total',
       help: 'Attempts whose result was discarded because the lease had ended: another worker settled the message, or it was requeued.',
@@ -268,6 +285,10 @@ export function deliveryMetrics(
   // What alerts watch begins at 0: the first one would be no increase.
   metrics.outcomes.inc({ outcome: 'dead' }, 0);
   for (const target of rejectingTargets) metrics.rejections.inc({ target }, 0);
+  for (const form of payloadForms) {
+    for (const target of targetKinds) for (const scheme of signatureSchemes) metrics.requests.inc({ target, form, scheme }, 0);
+    metrics.requests.inc({ target: 'destination', form, scheme: 'none' }, 0);
+  }
   metrics.cronRuns.inc({ outcome: 'late' }, 0);
   for (const channel of channelTypes) metrics.alerts.inc({ channel, outcome: 'dead' }, 0);
   return metrics;

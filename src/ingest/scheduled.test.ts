@@ -55,6 +55,16 @@ test.each<Record<string, string>>([{ 'x-posthorn-delay-seconds': '0' }, { 'x-pos
   },
 );
 
+test('a scheduled event counts to the month when it is accepted', async () => {
+  await ingest.publishSource({ monthlyMessages: 1 });
+  await ingest.publishRoute();
+  expect((await send({ 'x-posthorn-delay-seconds': '604800' })).status).toBe(200);
+  const refused = await send({ 'x-posthorn-delay-seconds': '60' });
+  expect([refused.status, refused.body.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+  expect((await send({})).status).toBe(429);
+  expect(ingest.kept.events).toHaveLength(1);
+});
+
 describe('is refused, and leaves no mark', () => {
   test.each<[Record<string, string | string[]>, string]>([
     [{ 'x-posthorn-delay-seconds': '604801' }, 'x-posthorn-delay-seconds must be a whole number of seconds from 0 to 604800.'],

@@ -7,7 +7,8 @@ import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
 import type { RedisMessageReader } from '../data/history/message-reader.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import type { DeliveryView } from '../data/shard/messages.ts';
+import type { DeliveryView, EventView } from '../data/shard/messages.ts';
+import { publicReason } from '../data/webhooks/webhook-message-view.ts';
 
 /** Payload of one of Posthorn's own events (docs/sources.md). */
 interface OwnPayload {
@@ -84,7 +85,7 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
     case 'secretRotated':
       return occurred('secret.rotated', entry, { noun: 'secret', timeField: 'rotatedAt' });
     case 'dead':
-      return await deadLetter(sources, entry, target);
+      return await deadLetter(sources, entry, { target, isEndpoint });
     case null:
       return null;
     default:
@@ -104,20 +105,26 @@ function occurred(
 }
 
 /** What was removed meanwhile is told with less. */
-async function deadLetter(sources: OwnEventSources, entry: OwnEntry, target: object): Promise<Telling> {
+async function deadLetter(
+  sources: OwnEventSources,
+  entry: OwnEntry,
+  { target, isEndpoint }: { target: object; isEndpoint: boolean },
+): Promise<Telling> {
   const delivery = await deliveryOf(sources, entry);
+  const event = delivery === null ? null : await eventOf(sources, delivery);
   return {
     type: 'message.dead_lettered',
     data: {
       messageId: entry.messageId,
-      eventId: delivery?.eventId ?? null,
+      eventId: event?.webhook?.partOf ?? delivery?.eventId ?? null,
       ...target,
-      reason: entry.reason,
+      reason: isEndpoint ? publicReason(entry.reason) : entry.reason,
       attempts: delivery?.attempts ?? null,
       responseStatus: delivery?.lastResponseStatus ?? null,
+      errorType: delivery?.lastErrorType ?? null,
       errorMessage: delivery?.lastErrorMessage ?? null,
     },
-    hop: await hopsOfDelivery(sources, delivery),
+    hop: hopsOfEvent(event),
   };
 }
 
@@ -127,13 +134,17 @@ async function deliveryOf({ messages }: OwnEventSources, { org, messageId }: Own
 }
 
 async function hopsOfEntry(sources: OwnEventSources, entry: OwnEntry): Promise<number> {
-  return await hopsOfDelivery(sources, await deliveryOf(sources, entry));
+  const delivery = await deliveryOf(sources, entry);
+  return delivery === null ? 0 : hopsOfEvent(await eventOf(sources, delivery));
 }
 
-async function hopsOfDelivery({ messages }: OwnEventSources, delivery: DeliveryView | null): Promise<number> {
-  if (delivery === null) return 0;
+/** Null: it was removed meanwhile. */
+async function eventOf({ messages }: OwnEventSources, { org, eventId }: DeliveryView): Promise<EventView | null> {
   // A list does not load the payload.
-  const [event] = (await messages.events(delivery.org, { ids: [delivery.eventId] }, { limit: 1 })).items;
+  return (await messages.events(org, { ids: [eventId] }, { limit: 1 })).items[0] ?? null;
+}
+
+function hopsOfEvent(event: EventView | null): number {
   return hopOf(event?.headers ?? []) ?? 0;
 }
 

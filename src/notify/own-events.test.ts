@@ -3,9 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { pino } from 'pino';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { awayFromTheEndOf } from '../../test/support/away-from-the-end-of.ts';
-import { testKeyring } from '../../test/support/controllers.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { patientSandbox } from '../../test/support/patient-sandbox.ts';
@@ -17,19 +15,14 @@ import { field } from '../../test/support/redis-fields.ts';
 import { hopHeader } from '../core/hops.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RouteRecord } from '../core/records.ts';
-import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
-import { webhookOrganization } from '../core/webhook.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
-import type { WebhookPlanSources } from '../delivery/plans/webhook-plan.ts';
 
 const prefix = 'test:';
 const shards = 3;
-const hourMs = 3_600_000;
 let redis: RedisServer;
 let registry: RecordRegistry;
 let acceptor: RedisMessageAcceptor;
@@ -79,8 +72,8 @@ function route(changes: Partial<RouteRecord>): void {
 function ownSource(changes: { enabled?: boolean } = {}): void {
   registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn', ...changes }));
 }
-function worker(webhooks?: WebhookPlanSources): void {
-  ends.push(startAlertingWorker(redis, { prefix, registry, shards, ...(webhooks && { webhooks }) }));
+function worker(): void {
+  ends.push(startAlertingWorker(redis, { prefix, registry, shards }));
 }
 /** An event for `dst_a`; answers the id of its delivery. */
 async function send(headers: [string, string][] = []): Promise<string> {
@@ -132,6 +125,7 @@ describe('a dead letter', () => {
         reason: 'max_retries_exceeded',
         attempts: 1,
         responseStatus: 500,
+        errorType: 'http_error',
         errorMessage: 'the receiver answered 500',
       },
     });
@@ -301,100 +295,4 @@ describe('a circuit', () => {
       { type: 'destination.circuit_closed', data: { routeId: 'rte_a', destinationId: 'dst_a' } },
     ]);
   });
-});
-
-describe('an endpoint', () => {
-  let directory: MemoryDirectory;
-  beforeEach(() => {
-    directory = new MemoryDirectory();
-    directory.putApplication(webhookApplication());
-    const sealed = testKeyring.seal(`whsec_${Buffer.alloc(32, 1).toString('base64')}`, webhookSecretSealingContext('org_a', 'ep_a'));
-    directory.putEndpoint(webhookEndpoint({ url: shop.url, secret: { sealed, prefix: '', version: 1, previous: [] }, circuit: one }));
-  });
-  const one = { failureThreshold: 1, successThreshold: 1, cooldownSeconds: 600 };
-  const sources = (changes: Partial<WebhookPlanSources> = {}): WebhookPlanSources => ({
-    ...directory.sources(),
-    ownEvents: new OwnEventNotes({ redis: redis.client, prefix }),
-    circuits: new Circuits({ redis: redis.client, prefix, shards: () => shards }),
-    ...changes,
-  });
-  async function sendToEndpoint(): Promise<string> {
-    const messageId = newTimedId('msg_', 0, Date.now());
-    const target = { messageId, routeId: 'app_a', destinationId: 'ep_a', shard: 0, maxAttempts: 1 };
-    const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
-    const event = newEvent({ org: webhookOrganization('org_a'), webhook, headers: [[hopHeader, '3']], targets: [target] });
-    await acceptor.accept(event);
-    return messageId;
-  }
-
-  test('an endpoint is told with its application when it is disabled, once', async () => {
-    shopAnswers = 410;
-    worker(sources());
-    const messageId = await sendToEndpoint();
-    await ops.arrived(3);
-    await nothingUnderWay();
-    const target = { applicationId: 'app_a', endpointId: 'ep_a' };
-    const byType = new Map(told().map((each) => [each.type, each]));
-    expect(byType.get('endpoint.disabled')).toMatchObject({
-      organization: 'org_a',
-      data: { ...target, reason: 'the endpoint answered 410 Gone' },
-    });
-    expect(byType.get('endpoint.circuit_opened')).toMatchObject({ organization: 'org_a', data: target });
-    expect(byType.get('message.dead_lettered')).toMatchObject({
-      organization: 'org_a',
-      data: { ...target, messageId, reason: 'destination_not_found', responseStatus: 410 },
-    });
-    expect(ops.requests.map(({ headers }) => headers[hopHeader])).toEqual(['4', '4', '4']);
-  });
-
-  test('what was said of an endpoint is not said again by another worker', async () => {
-    worker(sources());
-    const messageId = await sendToEndpoint();
-    await ops.arrived(2);
-    const notes = new OwnEventNotes({ redis: redis.client, prefix });
-    const about = { shard: 0, org: webhookOrganization('org_a'), routeId: 'app_a', destinationId: 'ep_a', messageId, reason: 'x' };
-    for (const number of [5, 5, 4]) await notes.note({ ...about, kind: 'disabled', number });
-    await notes.note({ ...about, kind: 'disabled', number: 6 });
-    await notes.note({ ...about, destinationId: 'ep_none', kind: 'disabled', number: 7 });
-    await ops.arrived(4);
-    await nothingUnderWay();
-    expect(types().filter((type) => type === 'endpoint.disabled')).toHaveLength(2);
-  });
-
-  test.each([
-    [49, null],
-    [50, 50],
-    [69, 50],
-    [70, 70],
-    [95, 90],
-  ])('an endpoint that has failed for %d %% of its time is warned of at %p %%', async (part, percent) => {
-    const sinceMs = Math.floor(Date.now() - (part / 100) * hourMs - 1000);
-    const circuit = { openedAtMs: sinceMs, lastSuccessAtMs: null };
-    directory.putEndpoint({ ...(await endpoint()), updatedAtMs: 0 });
-    worker(sources({ disableAfterHours: 1, circuits: { ofTarget: async () => circuit as never } }));
-    await sendToEndpoint();
-    await ops.arrived(percent === null ? 2 : 3);
-    await nothingUnderWay();
-    expect(new Set(ops.requests.map(({ headers }) => headers[hopHeader]))).toEqual(new Set(['4']));
-    const warnings = told().filter(({ type }) => type === 'endpoint.disabling');
-    expect(warnings.map(({ data }) => data)).toEqual(
-      percent === null
-        ? []
-        : [
-            {
-              applicationId: 'app_a',
-              endpointId: 'ep_a',
-              percent,
-              failingSince: new Date(sinceMs).toISOString(),
-              disabledAt: new Date(sinceMs + hourMs).toISOString(),
-            },
-          ],
-    );
-  });
-
-  async function endpoint() {
-    const found = await directory.endpoint('org_a', 'ep_a');
-    if (found === null) throw new Error('no endpoint');
-    return found;
-  }
 });

@@ -114,6 +114,22 @@ describe('a dialog has no fault that axe finds:', () => {
       (page) => page.getByRole('button', { name: 'Send again…' }).click(),
     ],
     [
+      'the form that sends an event after a delay',
+      () => 'messages',
+      async (page) => {
+        await page.getByRole('button', { name: 'Send event…' }).click();
+        await page.getByRole('button', { name: 'After a delay' }).click();
+      },
+    ],
+    [
+      'the form that sends an event at a time',
+      () => 'messages',
+      async (page) => {
+        await page.getByRole('button', { name: 'Send event…' }).click();
+        await page.getByRole('button', { name: 'At a time' }).click();
+      },
+    ],
+    [
       'the question before a source is deleted',
       () => `sources?at=${ids.source}`,
       (page) => page.getByRole('button', { name: 'Delete source…' }).click(),

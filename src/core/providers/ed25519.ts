@@ -1,5 +1,6 @@
 import { type KeyObject, verify } from 'node:crypto';
-import { promisify } from 'node:util';
+import { verifyLarge } from '../large-ed25519.ts';
+import { loopTurns } from '../loop-turns.ts';
 import { wholePayloadBytes } from '../payload-sizes.ts';
 import { Turns } from '../turns.ts';
 import type { SignedContent, Verification } from './descriptor.ts';
@@ -8,9 +9,7 @@ import { noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 /** More signatures of one request are not looked at: each costs one verification with each key. */
 export const maxAsymmetricSignatures = 4;
 
-/** In a thread of libuv. */
-const verifyElsewhere = promisify(verify);
-/** Verifications of large contents, organizations in turn. One runs at a time, because it has two copies of its content. */
+/** Verifications of large contents, organizations in turn. One runs at a time, because it has copies of its content. */
 const verifications = new Turns<() => Promise<void>>(1, () => performance.now());
 
 /** What was signed, when one of the keys made one of the signatures of it. `organization`: in whose turns large contents are verified. */
@@ -40,13 +39,13 @@ interface Pair {
 }
 
 /** Ed25519 has no pieces, so a large content is verified in a thread. */
-function* isSignedElsewhere(signed: SignedContent, { key, signature }: Pair, organization: string): Generator<Promise<void>, boolean> {
+function* isSignedElsewhere({ prefix: head, body }: SignedContent, pair: Pair, organization: string): Generator<Promise<void>, boolean> {
   let isSigned = false;
   yield new Promise<void>((resolve, reject) => {
     const verified = async (): Promise<void> => {
-      isSigned = await verifyElsewhere(null, contentOf(signed), key, signature);
+      isSigned = await verifyLarge({ head, body }, pair, (work) => loopTurns.of(organization).run(work));
     };
-    verifications.add(organization, () => verified().then(resolve, reject), signed.body.length);
+    verifications.add(organization, () => verified().then(resolve, reject), body.length);
     beginNext();
   });
   return isSigned;

@@ -6,6 +6,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { alertOrganization } from '../../core/alert.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -109,6 +110,25 @@ describe('with Redis', () => {
     expect(byAccount.get('org_a')).toBeGreaterThan(300_000);
     expect(byAccount.get('org_a')).toBeLessThan(480_000);
     expect(over).toBe(1);
+  });
+
+  test('messages that wait for their time count from their acceptance on, until they are cancelled', async () => {
+    const notBeforeMs = Date.now() + 7 * 86_400_000;
+    const scheduled = Array.from({ length: 30 }, (_, i) => {
+      const event = eventOf('org_a', { shard: i % 4 });
+      return { ...event, notBeforeMs, targets: event.targets.map((target) => ({ ...target, notBeforeMs })) };
+    });
+    const said = await outcomes(scheduled);
+    expect(new Set(said)).toEqual(new Set([true, 'QUEUE_FULL']));
+    expect(await outcomes([eventOf('org_a'), eventOf('org_b')])).toEqual(['QUEUE_FULL', true]);
+    const held = await figures();
+    expect(held.byAccount.get('org_a')).toBeGreaterThan(300_000);
+    expect(held.over).toBe(1);
+    const canceller = new RedisMessageCanceller({ redis: redis.client, prefix, shards: () => 4 });
+    const stored = scheduled.filter((_, i) => said[i] === true).flatMap(({ targets }) => targets.map(({ messageId }) => messageId));
+    expect(new Set((await canceller.cancel('org_a', stored, 'ann')).values())).toEqual(new Set(['cancelled']));
+    const freed = await figures();
+    expect([freed.byAccount.get('org_a'), freed.over]).toEqual([undefined, 0]);
   });
 
   test('webhooks count to the account of their organization and are refused with it; its alerts are counted, and taken', async () => {

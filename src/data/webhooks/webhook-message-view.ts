@@ -1,5 +1,5 @@
 import type { SentAs } from '../../core/sent-as.ts';
-import { type deliveryView, statuses, type WebhookMessagePart } from '../history/message-view.ts';
+import { deadLetterReasons, type deliveryView, statuses, type WebhookMessagePart } from '../history/message-view.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import type { Cancellation, DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
 import { type WebhookWaitReason, webhookWaitReason } from '../shard/waits.ts';
@@ -159,4 +159,10 @@ export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReas
 export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null {
   if (reason === 'cancelled' || reason === 'expired') return 'max_retries_exceeded';
   return reason === 'destination_not_found' || reason === 'route_deleted' ? 'endpoint_not_found' : reason;
+}
+
+/** The same of the text in which it is stored, which a later release may know alone. */
+export function publicReason(stored: string | null): string | null {
+  for (const reason of deadLetterReasons) if (reason === stored) return reasonOf(reason);
+  return stored;
 }

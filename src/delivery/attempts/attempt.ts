@@ -8,6 +8,7 @@ import { withQuery } from '../../core/sent-query.ts';
 import { largeWebhookSignature } from '../../core/signing.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
+import { countRequest } from '../metrics.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import type { HttpPlan } from '../targets/http/http-plan.ts';
@@ -71,6 +72,7 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
   const own = sentAs('destination', { isThin: thin !== null, keys: headers.signingKeys });
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now(), sentAs: own }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  countRequest(metrics, 'destination', own);
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
 }
 

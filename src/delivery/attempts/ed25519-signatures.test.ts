@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { createCertificateAuthority } from '../../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
@@ -37,6 +38,11 @@ beforeAll(() => {
   replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix, clock: systemClock });
 });
 
+/** The lines of the metric that are not 0. */
+async function counted(metrics: Registry): Promise<string[]> {
+  const lines = (await metrics.metrics()).split('\n').filter((line) => line.startsWith('posthorn_delivery_requests_total{'));
+  return lines.filter((line) => !line.endsWith(' 0')).map((line) => line.slice(line.indexOf('{')));
+}
 const versions = ({ headers }: Parameters<typeof verifiesV1a>[0]): string[] => signaturesOf(headers).map(({ version }) => version);
 
 describe('a destination', () => {
@@ -131,6 +137,27 @@ describe('a destination', () => {
     }
   }, 120_000);
 
+  test('a metric counts the attempts by what they send and what signs them, each attempt once', async () => {
+    const to = await receiver((response, number) => response.writeHead(number === 1 ? 500 : 200).end());
+    const metrics = new Registry();
+    worker({ metrics });
+    for (const [i, texts] of [[key], [secret, key], [secret], []].entries()) {
+      suite.registry.put('destination', record(to.url, texts, { generation: i + 1 }));
+      await suite.becomes(await send(), { status: 'delivered' });
+    }
+    const http = { url: to.url, signingSecrets: sealed([key]), payloadForm: 'thin' as const };
+    const once = { maxRetries: 0, initialDelayMs: 1, maxDelayMs: 1, backoffMultiplier: 1 };
+    suite.registry.put('destination', destinationRecord(http, { generation: 9, retryPolicy: once }));
+    await suite.becomes(await send(), { status: 'dlq', attempts: 1 });
+    expect((await counted(metrics)).sort()).toEqual([
+      '{target="destination",form="full",scheme="both"} 1',
+      '{target="destination",form="full",scheme="ed25519"} 2',
+      '{target="destination",form="full",scheme="hmac-sha256"} 1',
+      '{target="destination",form="full",scheme="none"} 1',
+      '{target="destination",form="thin",scheme="ed25519"} 1',
+    ]);
+  });
+
   test('a key that is none ends the message unsent; the answer of a receiver does not repeat a key that signs', async () => {
     const to = await receiver((response) => response.writeHead(500).end(`you have ${key.slice(5)}, I have ${key}`));
     suite.registry.put('destination', record(to.url, [`whsk_${Buffer.alloc(64, 1).toString('base64')}`]));
@@ -180,7 +207,7 @@ describe('a webhook endpoint', () => {
     directory.putEndpoint(made);
     return made;
   }
-  const start = () => worker({ webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] } } });
+  const start = (metrics = new Registry()) => worker({ metrics, webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] } } });
   async function send(to: WebhookEndpoint): Promise<string> {
     const event = newWebhookEvent('org_a', [to]);
     await suite.acceptor.accept(event);
@@ -196,11 +223,13 @@ describe('a webhook endpoint', () => {
   ])('a webhook endpoint of the scheme %s is sent %j', async (signatureScheme, expected, isV1, isV1a) => {
     const to = await receiver();
     const made = endpoint(to.url, { signatureScheme, signingKey });
-    start();
-    await send(made);
+    const metrics = new Registry();
+    start(metrics);
+    await becomes(await send(made), { status: 'delivered' });
     const [request] = await to.arrived(1);
     if (request === undefined) throw new Error('nothing arrived');
     expect([versions(request), verifies(request, secret), verifiesV1a(request, publicKey)]).toEqual([expected, isV1, isV1a]);
+    expect(await counted(metrics)).toEqual([`{target="endpoint",form="full",scheme="${signatureScheme}"} 1`]);
   });
 
   test('an old key signs beside the new one until its end, and not after it', async () => {

@@ -5,6 +5,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { largePayload } from '../../../test/support/large-payloads.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
+import { publishRecords } from '../../../test/support/published-records.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
@@ -208,6 +209,22 @@ describe('a destination', () => {
     await send();
     expect(await made(to, 2)).toEqual([{ 'x-t-a': 'one' }, { 'x-t-a': 'two' }]);
   });
+
+  test('a worker that takes over from one that was killed in an attempt makes the same headers of the same message', async () => {
+    const to = await receiver((response, number) => {
+      if (number > 1) response.end();
+    });
+    const headerTemplates = templates({ 'X-T-Id': '{{ message.id }}', 'X-T-Order': 'no {{ payload.id }}' });
+    const own = destinationRecord({ url: to.url, headerTemplates });
+    await publishRecords(suite.redis.client, prefix, { route: routeRecord(), destination: own });
+    const first = await suite.program();
+    const { id } = await send({ payload: Buffer.from('{"id": 7}') });
+    await to.arrived(1);
+    first.signal('SIGKILL');
+    await first.ended;
+    await suite.program();
+    expect(await made(to, 2)).toEqual(Array(2).fill({ 'x-t-id': id, 'x-t-order': 'no 7' }));
+  }, 120_000);
 });
 
 describe('a webhook endpoint', () => {

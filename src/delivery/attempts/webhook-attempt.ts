@@ -7,7 +7,7 @@ import { templatedHeaders } from '../../core/header-template.ts';
 import { sentAs } from '../../core/sent-as.ts';
 import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
-import type { DeliveryMetrics } from '../metrics.ts';
+import { countRequest, type DeliveryMetrics } from '../metrics.ts';
 import { keysAt, type WebhookPlan } from '../plans/webhook-plan.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import type { SentSecrets } from '../targets/http/sent-secrets.ts';
@@ -47,6 +47,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   const own = sentAs('endpoint', { isThin: plan.thin !== null, keys });
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now(), sentAs: own }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  countRequest(metrics, 'endpoint', own);
   if (attempt.errorType !== null && attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.
     if (await plan.disable('the endpoint answered 410 Gone', { messageId, ifUnchanged: false }))

@@ -49,6 +49,12 @@ export interface Operations {
     body: undefined;
     answer: GetDeadLetterStatsResult;
   };
+  'POST /send-event': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: SendEventBody;
+    answer: SentEventEnvelope;
+  };
   'GET /webhook-events': {
     path: Record<string, never>;
     query: { eventType?: Array<string>; applicationId?: Array<string>; endpointId?: Array<string>; status?: Array<MessageStatus>; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "cancelled" | "expired" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
@@ -1315,6 +1321,12 @@ export type SchemaIdField = string | null;
 
 export type SecretField = SigningSecrets | null;
 
+export type SendEventBody = { eventType: string; payload: unknown; applicationId?: string; endpointId?: string; endpointIds?: Array<string>; priority?: number; deliverAt?: string; delaySeconds?: number; expiresAfterSeconds?: number; idempotencyKey?: string; labels?: LabelsField; metadata?: Record<string, unknown> };
+
+export type SentEvent = { eventId: string; messagesQueued: number; endpoints: Array<TargetedEndpoint> };
+
+export type SentEventEnvelope = { data: SentEvent };
+
 export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null; scheduled: number | null } | null; total: SeriesTotal; points: Array<SeriesPoint> };
 
 export type SeriesEnvelope = { data: Series };
@@ -1384,6 +1396,8 @@ export type Success = { success: true };
 export type SuccessRateField = number | null;
 
 export type SuccessStatusCodesField = Array<number | string> | null;
+
+export type TargetedEndpoint = { id: string; url: string };
 
 export type TeamsChannelConfig = { webhookUrl: string };
 

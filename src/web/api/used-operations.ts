@@ -8,6 +8,7 @@ export const usedOperations = [
   'POST /deliveries/{id}/cancel',
   'POST /deliveries/cancel',
   'GET /deliveries/dead-letter-stats',
+  'POST /send-event',
   'GET /webhook-events',
   'GET /webhook-events/{id}',
   'GET /outbound-messages',

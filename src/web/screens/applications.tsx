@@ -17,6 +17,7 @@ import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
+import { SendEvent } from './send-event.tsx';
 import { endpointState, targetWord } from './target-data.ts';
 
 type Application = RowOf<'GET /webhook-applications'>;
@@ -132,6 +133,13 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
         </dl>
       </section>
       <Endpoints applicationId={id} />
+      <section>
+        <header>
+          <h2>Events</h2>
+          <SendEvent applicationId={id} isSmall />
+        </header>
+        <p className="small muted">An event goes to the endpoints of the application that subscribe to its type.</p>
+      </section>
     </Drawer>
   );
 }

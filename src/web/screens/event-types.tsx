@@ -17,6 +17,7 @@ import { Payload } from '../ui/payload.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { EventTypeEffect } from './delete-effects.tsx';
+import { SendEvent } from './send-event.tsx';
 
 type EventType = RowOf<'GET /event-types'>;
 
@@ -136,6 +137,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
       <section>
         <header>
           <h2>Example</h2>
+          <SendEvent eventTypeId={id} isSmall />
         </header>
         {examplePayload === null ? (
           <p className="small muted">It has none.</p>

@@ -146,6 +146,7 @@ const stepTones = new Map<string, Tone>([
   ['archived', 'idle'],
   ['changed', 'idle'],
   ['condition', 'idle'],
+  ['settings', 'idle'],
 ]);
 const stepMarks: Record<Tone, string> = { ok: 'ok', bad: 'fail', warn: 'warn', open: 'open', run: 'run', idle: 'skip' };
 

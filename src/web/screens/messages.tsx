@@ -15,6 +15,7 @@ import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { CancelMessages, severalOf } from './cancel.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
+import { SendEvent } from './send-event.tsx';
 
 type Message = RowOf<'GET /outbound-messages'>;
 
@@ -62,6 +63,7 @@ export function Messages(): ReactElement {
             <CancelMessages filter={severalOf(filter, 'eventType', 'applicationId', 'endpointId')} status={status?.split(',')} />
           )}
           <AsCode name="GET /outbound-messages" input={{ query }} />
+          <SendEvent />
         </>
       }
       isFull

@@ -1,5 +1,5 @@
 import { useSearch } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { type ReactElement, use, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { providerSetup } from '../api/provider-setup.ts';
 import { AsCode } from '../app/as-code.tsx';
@@ -18,7 +18,9 @@ import { count, quantity } from '../ui/format.ts';
 import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
-import { Ago } from '../ui/time.tsx';
+import { Ago, type Zone, ZoneContext } from '../ui/time.tsx';
+import { type DeliveryTime, deliveredNow, sentTime } from './delivery-time.ts';
+import { DeliveryTimeFields } from './delivery-time-fields.tsx';
 import { FailedSignatures } from './failed-signatures.tsx';
 
 type Source = Answer<'GET /sources'>['data'][number];
@@ -87,7 +89,6 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       </Drawer>
     );
   const { name, enabled, ingestUrl, allowedMethods, routeCount } = source;
-  const test = testCommand(source);
   const switching = switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) });
   return (
     <Drawer
@@ -165,14 +166,31 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
         <header>
           <h2>Send a test event</h2>
         </header>
-        {test === null ? (
-          <p className="small muted">Only {source.provider} can sign one. Use the test of its own console.</p>
-        ) : (
-          <Command text={test} />
-        )}
+        <TestEvent source={source} />
       </section>
     </Drawer>
   );
+}
+
+/** A command that sends an event, at once or later. */
+function TestEvent({ source }: { source: Source }): ReactElement {
+  const zone = use(ZoneContext);
+  const [when, setWhen] = useState(deliveredNow);
+  const command = testCommand(source, scheduleHeader(when, zone));
+  if (command === null) return <p className="small muted">Only {source.provider} can sign one. Use the test of its own console.</p>;
+  return (
+    <div className="stack">
+      <DeliveryTimeFields value={when} onChange={setWhen} />
+      <Command text={command} />
+    </div>
+  );
+}
+
+/** The header that schedules an event, as an argument of curl; empty: it is delivered at once, or the time is not complete. */
+function scheduleHeader(when: DeliveryTime, zone: Zone): string {
+  const { delaySeconds, deliverAt } = sentTime(when, zone) ?? {};
+  if (deliverAt !== undefined) return `-H 'x-posthorn-deliver-at: ${deliverAt}' \\\n  `;
+  return delaySeconds === undefined ? '' : `-H 'x-posthorn-delay-seconds: ${delaySeconds}' \\\n  `;
 }
 
 /** How the provider signs, and which of its secrets the source needs. */
@@ -217,9 +235,9 @@ function verification({ provider, hasSigningSecret, rejectInvalidSignatures }: S
 }
 
 /** Null: nobody but the provider signs such a request. */
-function testCommand({ provider, hasSigningSecret, ingestUrl }: Source): string | null {
+function testCommand({ provider, hasSigningSecret, ingestUrl }: Source, schedule: string): string | null {
   const body = '{"hello":"world"}';
-  const send = `-H 'content-type: application/json' -d '${body}' \\\n  '${ingestUrl}'`;
+  const send = `${schedule}-H 'content-type: application/json' -d '${body}' \\\n  '${ingestUrl}'`;
   if (provider === 'posthorn') return null;
   if (!hasSigningSecret) return `curl ${send}`;
   const header = { generic: 'X-Webhook-Signature', github: 'X-Hub-Signature-256', bitbucket: 'X-Hub-Signature' }[provider as string];

@@ -9,6 +9,7 @@ import { wholePayloadMemory } from '../../http/request-memory.ts';
 import { isoTime } from '../../records/record-fields.ts';
 import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
+import { type RequestSettings, requestSettingsOf, sentHeaders, settingsSteps } from './own-headers.ts';
 import { receivedSteps } from './received.ts';
 import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
 
@@ -70,7 +71,10 @@ async function story(
   { attempts, event }: { attempts: AttemptView[]; event: EventView | null },
 ): Promise<Explanation> {
   const { id, waitingFor, waitingUntilMs, isForWebhook } = message;
-  const target = isForWebhook ? 'endpoint' : await signedTarget(call, message.destinationId);
+  const [target, settings] = await Promise.all([
+    isForWebhook ? ('endpoint' as const) : signedTarget(call, message.destinationId),
+    requestSettingsOf(call, message),
+  ]);
   const circuit = waitingFor === 'circuit_open' ? await circuitStep(call, message) : [];
   return explained({
     id,
@@ -80,11 +84,12 @@ async function story(
     story: [
       ...(event === null ? [holds('event_gone', 'The event is no longer stored.', { eventId: message.eventId })] : receivedSteps(event)),
       queuedStep(message),
-      ...attempts.slice(-maxAttemptsTold).map((attempt) => attemptStep(attempt, target)),
+      ...attempts.slice(-maxAttemptsTold).map((attempt) => attemptStep(attempt, target, hasMoved(message, attempt) ? null : settings)),
       ...failoverSteps(message),
       ...circuit,
       ...cancelSteps(message),
       ...expirySteps(message),
+      ...(message.isUnderWay ? settingsSteps(settings) : []),
       ...endSteps(message),
     ],
     waitsFor: waitingFor === null ? null : waitOf(waitingFor, waitingUntilMs),
@@ -131,16 +136,21 @@ function queuedStep({ createdAtMs, isForWebhook, routeId, destinationId, replaye
   );
 }
 
-function attemptStep(
-  { attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage, sentAs }: AttemptView,
-  target: SignedTarget | null,
-): Step {
+/** Whether the message has failed over since the attempt. */
+function hasMoved({ failedOverFrom, failedOverAtMs }: Message, { startedAtMs }: AttemptView): boolean {
+  return failedOverFrom !== null && (failedOverAtMs === null || startedAtMs < failedOverAtMs);
+}
+
+/** `settings`: of the target of the attempt; null: not known. */
+function attemptStep(attempt: AttemptView, target: SignedTarget | null, settings: RequestSettings | null): Step {
+  const { attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage, sentAs } = attempt;
   const outcome = errorType === null ? 'succeeded' : `failed (${errorType})`;
   const answer = responseStatus === null ? 'without a response' : `the receiver returned ${responseStatus}`;
   const saysMore = errorType !== null && errorMessage !== null && errorMessage !== defaultMessage({ errorType, responseStatus });
   const said = !saysMore ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
   const form = sentFormStep(target, sentAs);
-  const text = `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}${form.text}`;
+  const headers = sentHeaders(attempt, settings);
+  const text = `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}${form.text}${headers.text}`;
   return happened(startedAtMs, 'attempt', text, {
     attemptNumber,
     durationMs,
@@ -148,6 +158,7 @@ function attemptStep(
     errorType,
     errorMessage,
     ...form.data,
+    ...headers.data,
   });
 }
 

@@ -1,7 +1,6 @@
 import { organizationOfWebhooks } from '../../../core/webhook.ts';
 import type { CircuitRow, FeedRow, MessageRow, ReplayRow } from '../../../data/feed/feed-row.ts';
-import { deadLetterReasons } from '../../../data/history/message-view.ts';
-import { reasonOf } from '../../../data/webhooks/webhook-message-view.ts';
+import { publicReason } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
 import { isoTime, nameOf } from '../../records/record-fields.ts';
 
@@ -146,12 +145,6 @@ export function streamRow(row: FeedRow, call: Caller): StreamRow {
     }),
     ...(row.kind === 'replay' && { id: row.replayId, reason: row.reason, replay: progressOf(row, named('Replay', row.replayId)) }),
   };
-}
-
-/** As messages to webhook endpoints show it: their reasons are a closed list. */
-function publicReason(stored: string | null): string | null {
-  for (const reason of deadLetterReasons) if (reason === stored) return reasonOf(reason);
-  return stored;
 }
 
 function progressOf(row: ReplayRow, name: string | null): ReplayProgress {

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { consoleSuite } from './console-suite.ts';
+import { loseAnswer } from './lost-answer.ts';
+
+const suite = consoleSuite({ environment: { POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' } });
+const { made, open, expectSound } = suite;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver?.close());
+
+const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body.data;
+
+/** An application with an endpoint that subscribes to a new event type. */
+async function subscribed(name: string): Promise<{ applicationId: string; endpointId: string; eventTypeId: string }> {
+  const applicationId = await made('webhook-applications', { name });
+  const endpointId = await made('webhook-endpoints', { applicationId, url: receiver.url });
+  const eventTypeId = await made('event-types', { name, examplePayload: '{"id": "o-17"}' });
+  await made('webhook-subscriptions', { endpointId, eventTypeId });
+  return { applicationId, endpointId, eventTypeId };
+}
+
+async function opened(page: Page): Promise<Locator> {
+  await page.getByRole('button', { name: 'Send event…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Send an event' });
+  await dialog.getByLabel('Payload').waitFor();
+  return dialog;
+}
+const stored = (page: Page): Locator => page.getByRole('dialog', { name: 'The event is stored' });
+
+test('an event that is sent from an application reaches its endpoint with the payload as it was typed', async () => {
+  const { applicationId, eventTypeId, endpointId } = await subscribed('order.paid');
+  const page = await open(`o/default/applications?at=${applicationId}`);
+  const dialog = await opened(page);
+  await dialog.getByLabel('Event type').selectOption(eventTypeId);
+  await eventually(async () => expect(await dialog.getByLabel('Payload').inputValue()).toBe('{"id": "o-17"}'));
+  await dialog.getByLabel('Payload').fill('{"total": }');
+  await dialog.getByRole('button', { name: 'Send event' }).click();
+  await dialog.getByText('The payload is not JSON.').waitFor();
+  expect(receiver.requests).toEqual([]);
+  const payload = '{"total": 1.50, "id": 12345678901234567890}';
+  await dialog.getByLabel('Payload').fill(payload);
+  await dialog.getByRole('button', { name: 'Send event' }).click();
+  await stored(page).getByText('1 message is queued.').waitFor();
+  const [request] = await receiver.arrived(1);
+  expect(request?.body.toString()).toBe(payload);
+  await stored(page).getByRole('link', { name: receiver.url }).waitFor();
+  expect(await read(`outbound-messages?endpointId=${endpointId}`)).toMatchObject([{ applicationId, eventType: 'order.paid' }]);
+  expectSound();
+});
+
+test('an event that is scheduled from its type waits until its time, and is taken back there', async () => {
+  const { eventTypeId, endpointId } = await subscribed('order.later');
+  const page = await open(`o/default/event-types?at=${eventTypeId}`);
+  const dialog = await opened(page);
+  await dialog.getByRole('button', { name: 'After a delay' }).click();
+  await dialog.getByLabel('Delay', { exact: true }).fill('8');
+  await dialog.getByLabel('Unit of the delay').selectOption('days');
+  await dialog.getByRole('button', { name: 'Schedule event' }).click();
+  await dialog.getByText('The delay is more than 7 days.').waitFor();
+  await dialog.getByLabel('Delay', { exact: true }).fill('2');
+  await dialog.getByRole('button', { name: 'Schedule event' }).click();
+  await stored(page).getByText('1 message is queued.').waitFor();
+  const [message] = await read(`outbound-messages?endpointId=${endpointId}`);
+  expect(message).toMatchObject({ status: 'pending', waitingFor: 'scheduled' });
+  const { deliverAt, createdAt } = await read(`webhook-events/${message.eventId}`);
+  expect(Date.parse(deliverAt) - Date.parse(createdAt)).toBe(2 * 86_400_000);
+  expect(await stored(page).locator('dt:text-is("Scheduled for") + dd time').getAttribute('datetime')).toBe(deliverAt);
+  await stored(page).getByRole('button', { name: 'Cancel waiting…' }).click();
+  const cancel = page.getByRole('dialog', { name: 'Cancel messages that wait' });
+  await cancel.getByRole('button', { name: 'Cancel 1 message' }).click();
+  await cancel.getByText('1 is cancelled.', { exact: false }).waitFor();
+  expect(await read(`outbound-messages/${message.id}`)).toMatchObject({ status: 'dlq', lastErrorType: 'cancelled', attempts: 0 });
+  expectSound();
+});
+
+test('an event for a time is scheduled in the zone of the reader, and a second press after a lost answer makes no second event', async () => {
+  const { endpointId, eventTypeId } = await subscribed('order.once');
+  const page = await open('o/default/messages');
+  const dialog = await opened(page);
+  await dialog.getByLabel('Event type').selectOption(eventTypeId);
+  await dialog.getByRole('button', { name: 'At a time' }).click();
+  await dialog.getByRole('button', { name: 'Schedule event' }).click();
+  await dialog.getByText('Choose a time.').waitFor();
+  const at = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16);
+  await dialog.getByLabel('Time (UTC)').fill(at);
+  await loseAnswer(page, '/send-event');
+  await dialog.getByRole('button', { name: 'Schedule event' }).click();
+  await dialog.getByText('It is not known whether this was done.').waitFor();
+  await dialog.getByRole('button', { name: 'Schedule event' }).click();
+  await stored(page).getByText('1 message is queued.').waitFor();
+  const messages = await read(`outbound-messages?endpointId=${endpointId}`);
+  expect(messages).toHaveLength(1);
+  expect((await read(`webhook-events/${messages[0].eventId}`)).deliverAt).toBe(`${at}:00.000Z`);
+});
+
+test('an event that no subscription takes says so', async () => {
+  const eventTypeId = await made('event-types', { name: 'order.nobody' });
+  const page = await open(`o/default/event-types?at=${eventTypeId}`);
+  const dialog = await opened(page);
+  await dialog.getByRole('button', { name: 'Send event' }).click();
+  await stored(page).getByText('No subscription takes it').waitFor();
+  expect(await stored(page).getByRole('button', { name: 'Cancel waiting…' }).count()).toBe(0);
+  expectSound();
+});
+
+test('what the API says of the payload is shown, and what was typed stays while the dialog is closed', async () => {
+  const schema = '{"type": "object", "required": ["id"]}';
+  const eventTypeId = await made('event-types', { name: 'order.checked', schema });
+  const page = await open(`o/default/event-types?at=${eventTypeId}`);
+  const dialog = await opened(page);
+  await dialog.getByLabel('Payload').fill('{"total": 2}');
+  await dialog.getByRole('button', { name: 'Send event' }).click();
+  await dialog.getByText('The payload breaks the schema of order.checked.').waitFor();
+  await dialog.getByRole('listitem').filter({ hasText: "must have required property 'id'" }).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  expect(await (await opened(page)).getByLabel('Payload').inputValue()).toBe('{"total": 2}');
+});
+
+test('the command that sends a test event to a source has the header that schedules it', async () => {
+  const source = await made('sources', { name: 'shop' });
+  const page = await open(`o/default/sources?at=${source}`);
+  const command = page.getByRole('region', { name: 'Command' });
+  await command.waitFor();
+  expect(await command.textContent()).not.toContain('x-posthorn-');
+  await page.getByRole('button', { name: 'After a delay' }).click();
+  await page.getByText("-H 'x-posthorn-delay-seconds: 3600'", { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'At a time' }).click();
+  await page.getByLabel('Time (UTC)').fill('2030-01-31T14:05');
+  await page.getByText("-H 'x-posthorn-deliver-at: 2030-01-31T14:05:00.000Z'", { exact: false }).waitFor();
+  expectSound();
+});
