@@ -25,6 +25,7 @@ import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
+import { knownWebhooks } from '../data/webhooks/known-webhooks.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
@@ -253,6 +254,7 @@ async function lead(
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
     webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, shards: () => shards, epoch }),
+    knownWebhooks: knownWebhooks({ redis: link.main, prefix, clock, logger, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed,
     archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),

@@ -7,7 +7,7 @@ const organization = { id: 'org_a' };
 const none = { filterSourceId: undefined, filterRouteId: undefined, filterDestinationId: undefined, destinationId: undefined };
 const object = (spec: Partial<SpecInputOf<'Replay'>> = {}, name = 'again') =>
   storedObject('Replay', name, { what: 'deliveries', ...spec }, 'acme');
-const compiled = (spec: Partial<SpecInputOf<'Replay'>>, ids: Partial<typeof none> | Record<string, string> = {}) =>
+const compiled = (spec: Partial<SpecInputOf<'Replay'>>, ids: Partial<typeof none> | Record<string, string | string[]> = {}) =>
   compileReplay(object(spec), { organization, ...none, ...ids });
 const identity = (spec: Partial<SpecInputOf<'Replay'>>, name?: string, org = 'org_a') => replayIdentity(object(spec, name), { id: org });
 
@@ -84,6 +84,24 @@ describe('a Replay', () => {
     });
   });
 
+  test('of a Replay that names several of each the record has all of them', () => {
+    const { record } = compiled(
+      { filter: { routeRefs: [{ name: 'orders' }, { name: 'returns' }], destinationRefs: [{ name: 'shop' }, { name: 'bank' }] } },
+      { filterRouteId: ['rt_a', 'rt_b'], filterDestinationId: ['dst_a', 'dst_b'] },
+    );
+    expect(record?.filter).toEqual({ statuses: ['dlq'], routeId: ['rt_a', 'rt_b'], destinationId: ['dst_a', 'dst_b'] });
+    const ofMessages = compiled({
+      what: 'messages',
+      filter: { applicationIds: ['app_a', 'app_b'], endpointIds: ['ep_a', 'ep_b'], eventTypes: ['order.made', 'order.paid'] },
+    });
+    expect(ofMessages.record?.filter).toEqual({
+      statuses: ['dlq'],
+      applicationId: ['app_a', 'app_b'],
+      endpointId: ['ep_a', 'ep_b'],
+      eventType: ['order.made', 'order.paid'],
+    });
+  });
+
   test('a Replay whose expression does not compile is refused, with the place of what is wrong', () => {
     const { record, refusal } = compiled({ filter: { where: 'event.type ==' } });
     expect(record).toBeUndefined();
@@ -98,6 +116,11 @@ describe('the identity of a Replay', () => {
     ['is cancelled', {}, { cancel: true }],
     ['writes a default down', {}, { ratePerSecond: 100, dryRun: false, filter: {} }],
     ['names the same in another order', { filter: { ids: ['a', 'b'] } }, { filter: { ids: ['b', 'a'] } }],
+    [
+      'names the same destinations in another order',
+      { filter: { destinationRefs: [{ name: 'a' }, { name: 'b' }] } },
+      { filter: { destinationRefs: [{ name: 'b' }, { name: 'a' }] } },
+    ],
     ['writes a time in another zone', { filter: { from: '2026-01-31T12:00:00Z' } }, { filter: { from: '2026-01-31T13:00:00.0+01:00' } }],
   ])('stays when it %s', (_, one, other) => {
     expect(identity(other)).toBe(identity(one));

@@ -5,7 +5,7 @@ import { isPosthornError } from '../core/errors.ts';
 import { hopOfObject } from '../core/hops.ts';
 import { resourceId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
-import type { ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
+import type { OneOrSeveral, ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
 import { replayedEventStatuses } from '../core/replay-statuses.ts';
 import { statusRange } from '../core/status-range.ts';
 import { canonicalValue } from '../resources/canonical-value.ts';
@@ -19,9 +19,9 @@ type Replay = Pick<PosthornObject<'Replay'>, 'metadata' | 'spec'>;
 export interface ReplayInputs {
   organization: Pick<OrganizationFacts, 'id'>;
   /** Ids of what `spec.filter` and `spec.destinationRef` name; undefined where they name nothing. */
-  filterSourceId: string | undefined;
-  filterRouteId: string | undefined;
-  filterDestinationId: string | undefined;
+  filterSourceId: OneOrSeveral | undefined;
+  filterRouteId: OneOrSeveral | undefined;
+  filterDestinationId: OneOrSeveral | undefined;
   destinationId: string | undefined;
 }
 
@@ -60,7 +60,10 @@ function filterOf(
   { what, filter }: Pick<SpecOf<'Replay'>, 'what' | 'filter'>,
   { filterSourceId, filterRouteId, filterDestinationId }: Pick<ReplayInputs, 'filterSourceId' | 'filterRouteId' | 'filterDestinationId'>,
 ): ReplayFilter {
-  const { ids, statuses = defaultStatuses[what], responseStatuses, errorTypes, applicationId, endpointId, eventType } = filter;
+  const { ids, statuses = defaultStatuses[what], responseStatuses, errorTypes } = filter;
+  const applicationId = filter.applicationId ?? filter.applicationIds;
+  const endpointId = filter.endpointId ?? filter.endpointIds;
+  const eventType = filter.eventType ?? filter.eventTypes;
   const { attemptsMin, attemptsMax, from, to, failedFrom, failedTo, where } = filter;
   return {
     ...(ids !== undefined && { ids: [...ids] }),

@@ -4,6 +4,7 @@ import { compileTransform } from '../compile/transform.ts';
 import { compileWebhookApplication } from '../compile/webhook-application.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Keyring } from '../core/sealing.ts';
+import type { KnownWebhooks } from '../data/webhooks/known-webhooks.ts';
 import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
 import { kindsWithSecrets } from '../resources/references.ts';
@@ -60,6 +61,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   status: StatusWriter;
   clock: Clock;
   webhooks: WebhookSinks;
+  knownWebhooks: KnownWebhooks;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
@@ -149,7 +151,7 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     PayloadSchema: published(payloadSchemaRules(caches, checks)),
     NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
     HttpCronJob: published(cronJobRules(keyring)),
-    Replay: published(replayRules(caches)),
+    Replay: published(replayRules(caches, { webhooks: options.knownWebhooks, clock })),
     ApiKey: published(apiKeyRules(caches, clock)),
     WebhookEventType: keptIn(webhooks.eventType, webhookEventTypeRules(checks, clock)),
     WebhookApplication: keptIn(webhooks.application, {

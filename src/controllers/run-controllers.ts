@@ -10,6 +10,7 @@ import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryPublisher } from '../data/registry/registry.ts';
 import type { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
 import type { MessagePurger } from '../data/shard/messages.ts';
+import type { KnownWebhooks } from '../data/webhooks/known-webhooks.ts';
 import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { byKind, configurationKinds, kinds } from '../resources/kinds.ts';
 import { runController } from '../runtime/controller.ts';
@@ -60,6 +61,7 @@ export interface RunControllersOptions {
   registry: RegistryPublisher;
   /** Applications, endpoints and subscriptions as the leader of this epoch writes them. */
   webhooks(epoch: number): RedisWebhookStore;
+  knownWebhooks: KnownWebhooks;
   circuits: Circuits;
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;

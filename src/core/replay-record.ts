@@ -1,16 +1,19 @@
 import type { StatusRange } from './status-range.ts';
 
+/** Of several ids or names any one is enough. */
+export type OneOrSeveral = string | string[];
+
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
 export interface ReplayFilter {
   ids?: string[];
   /** Of deliveries, messages or events, as `what` of the record says. */
   statuses: string[];
-  sourceId?: string;
-  routeId?: string;
-  destinationId?: string;
-  applicationId?: string;
-  endpointId?: string;
-  eventType?: string;
+  sourceId?: OneOrSeveral;
+  routeId?: OneOrSeveral;
+  destinationId?: OneOrSeveral;
+  applicationId?: OneOrSeveral;
+  endpointId?: OneOrSeveral;
+  eventType?: OneOrSeveral;
   errorTypes?: string[];
   responseStatuses?: StatusRange[];
   attemptsMin?: number;

@@ -5,6 +5,7 @@ import { loopTurns } from '../core/loop-turns.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requestFormat } from '../core/readable-payload.ts';
 import type { EventRouting, EventTarget, WholeEvent } from '../data/replays/event-originals.ts';
+import { isAmong } from '../data/shard/message-filter.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { routedInPieces } from './event.ts';
@@ -22,7 +23,7 @@ export function eventRouting(services: JudgingServices): EventRouting {
   return {
     async targets({ org, sourceId }, routeId, read) {
       const plan = await planOf(services, org, sourceId);
-      const routes = plan?.routes.filter(({ id }) => routeId === undefined || id === routeId) ?? [];
+      const routes = plan?.routes.filter(({ id }) => isAmong(routeId, id)) ?? [];
       const event = plan === null || routes.length === 0 ? null : await read();
       return plan === null || event === null ? [] : await judged(services.sandbox, { ...plan, routes }, event);
     },

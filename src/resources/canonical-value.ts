@@ -4,7 +4,7 @@ import { isRecord } from './field-tree.ts';
 import { nanosecondsOf } from './text.ts';
 
 /**
- * A value of the schema such that those have the same canonical JSON that the API server's `==` calls equal: the order of a set does not count, and a time
+ * A value of the schema such that those have the same canonical JSON that the API server's `==` calls equal: the order of a set or of named items does not count, and a time
  * is the same in every zone. Members that have the default of their field are left out.
  */
 export function canonicalValue(schema: z.core.$ZodType, value: unknown): unknown {
@@ -12,7 +12,8 @@ export function canonicalValue(schema: z.core.$ZodType, value: unknown): unknown
   if (schema instanceof z.ZodObject && isRecord(value)) return canonicalMembers(schema, value);
   if (schema instanceof z.ZodArray && Array.isArray(value)) {
     const items = value.map((item: unknown) => canonicalValue(schema.element, item));
-    return schema.meta()?.['x-kubernetes-list-type'] === 'set' ? items.sort(byText) : items;
+    const listType = schema.meta()?.['x-kubernetes-list-type'];
+    return listType === 'set' || listType === 'map' ? items.sort(byText) : items;
   }
   const isTime = schema instanceof z.ZodString && schema.meta()?.['format'] === 'date-time';
   return isTime && typeof value === 'string' ? String(nanosecondsOf(value)) : value;

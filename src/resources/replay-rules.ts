@@ -12,11 +12,17 @@ type What = keyof typeof replayedStatuses;
 /** Fields of the filter that not everything has that can be replayed. */
 const fieldsOf = {
   sourceRef: ['events'],
+  sourceRefs: ['events'],
   routeRef: ['deliveries', 'events'],
+  routeRefs: ['deliveries', 'events'],
   destinationRef: ['deliveries', 'events'],
+  destinationRefs: ['deliveries', 'events'],
   applicationId: ['messages'],
+  applicationIds: ['messages'],
   endpointId: ['messages'],
+  endpointIds: ['messages'],
   eventType: ['messages'],
+  eventTypes: ['messages'],
   errorTypes: ['deliveries', 'messages'],
   responseStatuses: ['deliveries', 'messages'],
   attemptsMin: ['deliveries', 'messages'],
@@ -24,6 +30,16 @@ const fieldsOf = {
   failedFrom: ['deliveries', 'messages'],
   failedTo: ['deliveries', 'messages'],
 } as const satisfies Record<string, readonly What[]>;
+
+/** Fields of the filter with one value. Each has a field beside it with several: its name with an s. */
+const ofOne = [
+  'sourceRef',
+  'routeRef',
+  'destinationRef',
+  'applicationId',
+  'endpointId',
+  'eventType',
+] as const satisfies readonly (keyof typeof fieldsOf)[];
 
 /** What the rules look at. */
 interface Spec {
@@ -49,6 +65,7 @@ export function replayRules({ shape }: z.ZodObject): Rule[] {
       check: (self: boolean, oldSelf: boolean) => self || !oldSelf,
     },
     ...Object.entries(fieldsOf).map(([field, whats]) => onlyOf(whats, field)),
+    ...ofOne.map(oneOrSeveral),
     {
       at: '',
       cel: "self.what == 'deliveries' || !has(self.destinationRef)",
@@ -83,6 +100,17 @@ function onlyOf(whats: readonly What[], field: string): Rule {
     message: `must be left out unless what is ${whats.join(' or ')}`,
     fieldPath: `.filter.${field}`,
     check: ({ what, filter }: Spec) => whats.includes(what) || filter[field] === undefined,
+  };
+}
+
+function oneOrSeveral(one: string): Rule {
+  const several = `${one}s`;
+  return {
+    at: 'filter',
+    cel: `!has(self.${one}) || !has(self.${several})`,
+    message: `must be left out beside ${one}`,
+    fieldPath: `.${several}`,
+    check: ({ [one]: first, [several]: others }: Filter) => first === undefined || others === undefined,
   };
 }
 

@@ -2,13 +2,17 @@ import { z } from 'zod';
 import { celLimits } from '../core/cel-filter.ts';
 import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
 import { defineKind } from './definition.ts';
-import { commonStatus, reference } from './fields.ts';
+import { commonStatus, reference, referenceList } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { replayRules } from './replay-rules.ts';
 import { dateTime, text } from './text.ts';
 
 const id = (what: string) => text(1, 128).describe(`Id of ${what}.`);
+/** Each has an index that is walked. */
+const maxNamed = 10;
+const several = (kind: string) => referenceList(kind, maxNamed).min(1);
 const list = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).min(1).max(max).meta({ 'x-kubernetes-list-type': 'set' });
+const names = () => list(text(1, 128), maxNamed);
 
 const filter = z.strictObject({
   ids: list(text(1, 128), 100).optional().describe('Only those with one of these ids.'),
@@ -16,13 +20,19 @@ const filter = z.strictObject({
     .optional()
     .describe('Only those with one of these statuses. Default: dlq; of events no_routes and filtered.'),
   sourceRef: reference('Source').optional().describe('Only those of this source. Of events only.'),
+  sourceRefs: several('Source').optional().describe('Only those of any of these sources. Of events only.'),
   routeRef: reference('Route').optional().describe('Only those of this route; events are sent by this route only. Not of messages.'),
+  routeRefs: several('Route').optional().describe('As routeRef, with any of these routes. Not of messages.'),
   destinationRef: reference('Destination')
     .optional()
     .describe('Only those that went to this destination; events are sent to this destination only. Not of messages.'),
+  destinationRefs: several('Destination').optional().describe('As destinationRef, with any of these destinations. Not of messages.'),
   applicationId: id('a webhook application').optional().describe('Only those of this webhook application. Of messages only.'),
+  applicationIds: names().optional().describe('Only those of any of these webhook applications. Of messages only.'),
   endpointId: id('a webhook endpoint').optional().describe('Only those to this webhook endpoint. Of messages only.'),
+  endpointIds: names().optional().describe('Only those to any of these webhook endpoints. Of messages only.'),
   eventType: text(1, 128).optional().describe('Only those of this event type. Of messages only.'),
+  eventTypes: names().optional().describe('Only those of any of these event types. Of messages only.'),
   errorTypes: list(text(1, 64), 16).optional().describe('Only those whose last error has one of these types.'),
   responseStatuses: list(text(3, 3).regex(/^[1-5]([0-9][0-9]|xx)$/, 'must be a status such as 503, or a class such as 5xx'), 20)
     .optional()

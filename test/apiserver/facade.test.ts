@@ -23,6 +23,7 @@ import { describeManifests } from '../facade/suites/manifests.ts';
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
 import { describePartialSettings } from '../facade/suites/partial-settings.ts';
 import { describeReferences } from '../facade/suites/references.ts';
+import { describeReplayRefusals } from '../facade/suites/replay-refusals.ts';
 import { describeReplays } from '../facade/suites/replays.ts';
 import { describeReplicas } from '../facade/suites/replicas.ts';
 import { describeRouteCircuit } from '../facade/suites/route-circuit.ts';
@@ -117,6 +118,7 @@ const suites = {
   failover: describeFailover,
   'cron jobs': describeCronJobs,
   replays: describeReplays,
+  'refused replays': describeReplayRefusals,
   'credentials in headers': describeHeaderCredentials,
   'API keys': describeApiKeys,
   deletions: describeDeletions,

@@ -104,6 +104,52 @@ test('kubectl waits for a replay and shows its progress, which two managers writ
   ]);
 });
 
+test('a replay of event types, applications or endpoints that do not exist does not begin and says so, until they exist', async () => {
+  const resolved = async (name: string) =>
+    (await store.get('Replay', { namespace, name })).status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
+  const cases: [name: string, filter: SpecInputOf<'Replay'>['filter'], reason: string, message: string][] = [
+    ['types', { eventTypes: ['order.paid', 'order.payed'] }, 'EventTypeNotFound', 'event types that do not exist: order.paid, order.payed'],
+    ['app', { applicationId: 'app_nobody' }, 'ApplicationNotFound', 'applications that do not exist: app_nobody'],
+    ['ep', { endpointIds: ['ep_nobody'] }, 'EndpointNotFound', 'endpoints that do not exist: ep_nobody'],
+  ];
+  for (const [name, filter, reason, message] of cases) {
+    const object = await apply(name, { what: 'messages', filter });
+    await kubectl('wait', `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=${reason}`, `replay/${name}`, '--timeout=60s');
+    expect(await resolved(name)).toMatchObject({ status: 'False', reason, message: `the filter names ${message}` });
+    expect((await store.get('Replay', { namespace, name })).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Accepted', status: 'True' }),
+    );
+    expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull();
+  }
+  const make = (type: string) =>
+    store.apply({ kind: 'WebhookEventType', metadata: { namespace, name: type }, spec: { name: type } }, { manager: 'test', force: true });
+  await make('order.paid');
+  await eventually(async () =>
+    expect(await resolved('types')).toMatchObject({ message: 'the filter names event types that do not exist: order.payed' }),
+  );
+  await make('order.payed');
+  await kubectl('wait', '--for=condition=Ready', 'replay/types', '--timeout=60s');
+  // It has begun: what it names may go.
+  await kubectl('delete', 'webhookeventtypes', 'order.paid', 'order.payed', '--timeout=60s');
+  await kubectl('patch', 'replay', 'types', '--type', 'merge', '-p', '{"spec":{"suspend":true}}');
+  await kubectl('wait', '--for=jsonpath={.status.observedGeneration}=2', 'replay/types', '--timeout=60s');
+  await kubectl('wait', '--for=condition=Ready', 'replay/types', '--timeout=60s');
+}, 180_000);
+
+test('a replay goes on while no controller runs, and the next one says how far it is and how it ended', async () => {
+  const object = await apply('through');
+  await kubectl('wait', '--for=condition=Ready', 'replay/through', '--timeout=60s');
+  await controllers.stop();
+  await note(object, 0, { phase: 'Running', plan, queued: 2, delivered: 1 });
+  controllers = startControllers({ store: new KubernetesStore({ api: controllersApi, clock: systemClock }), redis: redis.client, prefix });
+  await kubectl('wait', '--for=jsonpath={.status.queued}=2', 'replay/through', '--timeout=60s');
+  await controllers.stop();
+  await note(object, 1, { phase: 'Succeeded', plan, queued: 3, delivered: 3, queuedAtMs: systemClock.now(), endedAtMs: systemClock.now() });
+  controllers = startControllers({ store: new KubernetesStore({ api: controllersApi, clock: systemClock }), redis: redis.client, prefix });
+  await kubectl('wait', '--for=condition=Complete', 'replay/through', '--timeout=60s');
+  expect((await store.get('Replay', { namespace, name: 'through' })).status).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 3 });
+}, 120_000);
+
 test('a finished replay is deleted when its time is over, and its record goes with it', async () => {
   const object = await apply('short', { ttlSecondsAfterFinished: 0 });
   await kubectl('wait', '--for=condition=Ready', 'replay/short', '--timeout=60s');

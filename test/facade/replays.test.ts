@@ -4,9 +4,11 @@ import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { describeReplayRefusals } from './suites/replay-refusals.ts';
 import { describeReplays } from './suites/replays.ts';
 
 describeReplays(() => startFacadeWorld());
+describe('the refusal of a replay', () => describeReplayRefusals(() => startFacadeWorld()));
 
 describe('the progress of a replay', () => {
   let world: FacadeWorld;

@@ -17,6 +17,7 @@ import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
 import { readHasOwnSource } from '../../src/data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
+import { knownWebhooks } from '../../src/data/webhooks/known-webhooks.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
@@ -68,6 +69,7 @@ export function startControllers(
       registry,
       purger: new RedisMessagePurger({ redis, prefix }),
       webhooks: (epoch) => new RedisWebhookStore({ redis, prefix, clock, logger, shards: () => 1, epoch }),
+      knownWebhooks: knownWebhooks({ redis, prefix, clock, logger, shards: () => 1 }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       archiveTroubles: new ArchiveTroubles({ redis, prefix }),

@@ -40,6 +40,11 @@ export class RecordRegistry implements RegistryReader {
     return (this.#records.get(`${kind}:${id}`) as RecordByKind[K] | undefined) ?? null;
   }
 
+  async ownerOf(id: string): Promise<string | null> {
+    const found = [...this.#records.values()].find((record) => record.id === id);
+    return found === undefined || !('org' in found) ? null : found.org;
+  }
+
   async derive<T>(key: string, make: () => Promise<{ value: T; dependsOn: string[] }>): Promise<T> {
     if (!this.#derived.has(key)) this.#derived.set(key, (await make()).value);
     return this.#derived.get(key) as T;

@@ -17,7 +17,7 @@ import { Sandbox } from '../../sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import type { CompleteStore } from '../../store/store.ts';
 import { MemoryRegistry } from './memory-registry.ts';
-import { memoryWebhookSinks } from './memory-sinks.ts';
+import { allKnown, memoryWebhookSinks } from './memory-sinks.ts';
 
 export interface OfflineOptions {
   keyring: Keyring;
@@ -65,6 +65,7 @@ export async function judgedOffline(store: CompleteStore, options: OfflineOption
       sandbox,
       logger,
       webhooks: memoryWebhookSinks(publisher),
+      knownWebhooks: allKnown,
       queues: byKind(configurationKinds, () => new WorkQueue({ clock: systemClock })),
       status: new StatusWriter({ store, clock: systemClock, recorder: unheard }),
       secrets: new SecretReader({ store, keyring: options.keyring, requiresConsent: options.requiresSecretConsent }),

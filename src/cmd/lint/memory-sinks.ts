@@ -4,6 +4,7 @@ import type { WebhookSinks } from '../../controllers/reconcilers.ts';
 import { claimId, type RecordSink, registrySink } from '../../controllers/record-sink.ts';
 import { externalIdTaken } from '../../controllers/webhook-application/webhook-application-sink.ts';
 import { duplicateSubscription } from '../../controllers/webhook-subscription/webhook-subscription-sink.ts';
+import type { KnownWebhooks } from '../../data/webhooks/known-webhooks.ts';
 
 interface WebhookRecord {
   id: string;
@@ -58,3 +59,13 @@ function memorySink<Published extends WebhookRecord>(
     generationOf: () => null,
   };
 }
+
+/** What the API has made stands in no manifest: everything that a replay names may exist. */
+export const allKnown: KnownWebhooks = {
+  applicationsById: async () => new Map(),
+  endpointsById: async () => new Map(),
+  past: async () => new Map(),
+  pastEventTypeIds: async () => null,
+  mayHaveEvents: async () => true,
+  mayHaveMessages: async () => true,
+};

@@ -1,8 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
+import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { idOf } from '../references.ts';
 
 const suite = controllerSuite();
@@ -54,6 +57,28 @@ test('a replay is published with the ids of what it names', async () => {
   });
 });
 
+test('a replay that names several of each begins once all of them exist, and keeps their ids', async () => {
+  await apply({ filter: { routeRefs: [{ name: 'all' }], destinationRefs: [{ name: 'shop' }, { name: 'late' }] } });
+  await becomes('False DestinationNotFound');
+  expect(await record()).toBeNull();
+  await suite.store.apply({ kind: 'Destination', metadata: inAcme('late'), spec: { http: { url: 'https://late.example/' } } }, options);
+  await becomes('True Ready');
+  const [all, shop, late] = await Promise.all([
+    suite.store.get('Route', inAcme('all')),
+    suite.store.get('Destination', inAcme('shop')),
+    suite.store.get('Destination', inAcme('late')),
+  ]);
+  const filter = {
+    statuses: ['dlq'],
+    routeId: [idOf('Route', all)],
+    destinationId: [idOf('Destination', shop), idOf('Destination', late)],
+  };
+  expect(await record()).toMatchObject({ filter });
+  await suite.store.delete('Destination', inAcme('shop'));
+  await becomes('True PartiallyInForce');
+  expect(await record()).toMatchObject({ filter });
+});
+
 test('a replay that names what does not exist is not published before that is there', async () => {
   await suite.store.delete('Route', inAcme('all'));
   await apply();
@@ -79,6 +104,27 @@ test('a replay goes on by the ids that it began with when its route is deleted a
   await becomes('True Ready');
   await apply({ cancel: true });
   await eventually(async () => expect(await record()).toEqual({ ...began, isCancelled: true, generation: 3 }));
+});
+
+test('a replay begins by applications that the organization has or had, and by no others', async () => {
+  const { redis, prefix } = suite;
+  const webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
+  const org = idOf('Organization', await suite.store.get('Organization', { name: 'acme' }));
+  const { id } = await webhooks.createApplication({ org, name: 'Customer', shard: 0 });
+  const ofApplications = (...applicationIds: string[]) =>
+    apply({ what: 'messages', filter: { applicationIds }, destinationRef: undefined });
+  await ofApplications(id, 'app_nobody');
+  await becomes('False ApplicationNotFound');
+  const { status } = await suite.store.get('Replay', again);
+  expect(status?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'ResolvedRefs', message: 'the filter names applications that do not exist: app_nobody' }),
+  );
+  expect(await record()).toBeNull();
+  await suite.store.delete('Replay', again);
+  await webhooks.deleteApplication(org, id);
+  await ofApplications(id);
+  await becomes('True Ready');
+  expect(await record()).toMatchObject({ filter: { applicationId: [id] } });
 });
 
 test('a replay whose other destination is deleted stays published, and is not ready', async () => {

@@ -73,7 +73,9 @@ export class RedisStatisticsReader {
   async series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series> {
     const { redis, prefix, shards = () => 1 } = this.#options;
     const all = Array.from({ length: shards() }, (_, shard) => shardKeys(prefix, shard));
-    return readSeries(redis, org, await Promise.all(all.map((keys) => this.#subjectIn(keys, org, subject, periods.names.length))), periods);
+    const found = await Promise.all(all.map((keys) => this.#subjectIn(keys, org, subject, periods.names.length)));
+    const isForgotten = 'isDeleted' in subject && subject.isDeleted === true && found.every(({ targets }) => targets?.length === 0);
+    return readSeries(redis, org, isForgotten ? found.map((each) => ({ ...each, targets: null })) : found, periods);
   }
 
   async #subjectIn(keys: ShardKeys, org: string, subject: SeriesSubject, periods: number): Promise<ShardSubject> {
@@ -82,6 +84,7 @@ export class RedisStatisticsReader {
       case 'organization':
         return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', { max: maxTargets }), sampled: ['*'] };
       case 'source': {
+        if (subject.routeIds === null) return { keys, scope: scopeOfSource(subject.id, [], null), targets: null, sampled: [] };
         const routeIds = new Set(subject.routeIds);
         const isWanted = (target: string): boolean => routeIds.has(target.slice(0, target.indexOf(' ')));
         const targets = await matchingTargets(redis, keys, org, '* ?*', { isWanted });

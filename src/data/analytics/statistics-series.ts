@@ -28,7 +28,7 @@ export interface Series {
   points: readonly SeriesPoint[];
   /** Of all steps. */
   total: SeriesPoint;
-  /** False of a source with so many targets that their figures are not read: all but its events and what filters have excluded is missing. */
+  /** False of what is deleted and forgotten, of a source whose routes are not known, or with so many targets that their figures are not read: all but its events and what filters have excluded is missing. */
   hasDeliveries: boolean;
   /** What waits now; null without deliveries, and where there are very many targets. */
   waiting: Waiting | null;
@@ -46,9 +46,10 @@ export interface Waiting {
 /** What a series of events and their deliveries is of. */
 export type SeriesSubject =
   | { type: 'organization' }
-  /** `routeIds`: what takes from the source. */
-  | { type: 'source'; id: string; routeIds: readonly string[] }
-  | { type: 'route' | 'destination'; id: string };
+  /** `routeIds`: what takes from the source; null: not known, so that the series has no deliveries. */
+  | { type: 'source'; id: string; routeIds: readonly string[] | null }
+  /** `isDeleted`: its targets are forgotten some day, and then the series has no deliveries. */
+  | { type: 'route' | 'destination'; id: string; isDeleted?: boolean };
 
 /** What a shard knows of the subject of a series. */
 export interface ShardSubject {

@@ -90,6 +90,10 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#indexed('org-slug', slug);
   }
 
+  ownerOf(id: string): Promise<string | null> {
+    return this.#redis.hget(this.#keys.owners, id).catch(throwUnavailable);
+  }
+
   async organizationSlugs(): Promise<string[]> {
     await this.#requirePublished();
     return (await this.#redis.hkeys(this.#keys.index('org-slug')).catch(throwUnavailable)).sort();

@@ -73,6 +73,8 @@ export interface RegistryReader {
   eventTypeIdByName(org: string, name: string): Promise<string | null>;
   apiKeyIdByHash(sha256: string): Promise<string | null>;
   organizationIdBySlug(slug: string): Promise<string | null>;
+  /** Whose the id of a record is or was: also of one that is gone. Null: no organization has published it. */
+  ownerOf(id: string): Promise<string | null>;
   /** Of all organizations, in order. */
   organizationSlugs(): Promise<string[]>;
   /**

@@ -3,6 +3,7 @@ import type { ReplayRecord } from '../../core/replay-record.ts';
 import { replayedEventStatuses } from '../../core/replay-statuses.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
+import { isAmong, type OneOrMore } from '../shard/message-filter.ts';
 import type { EventView } from '../shard/messages.ts';
 
 /** Of one page; a page has at least one event, with all its targets. */
@@ -35,12 +36,12 @@ export type WholeEvent = EventView & { payload: Buffer };
 /** What the routes of today say of events of the past. Rejects with UNAVAILABLE. */
 export interface EventRouting {
   /**
-   * Where the routes of its source send the event. `routeId`: only that route is asked. `read` is called only where a route may take the event; it returns null
+   * Where the routes of its source send the event. `routeId`: only these routes are asked. `read` is called only where a route may take the event; it returns null
    * for one whose payload is gone.
    */
   targets(
     event: Pick<EventView, 'org' | 'sourceId'>,
-    routeId: string | undefined,
+    routeId: OneOrMore | undefined,
     read: () => Promise<WholeEvent | null>,
   ): Promise<EventTarget[]>;
   /** Null: the route does not send to the destination, or one of them does not exist. */
@@ -140,7 +141,7 @@ export class EventOriginals {
       this.#routing.targets(event, routeId, () => wholeEvent(this.#events, org, event.id)),
     );
     return targets
-      .filter((target) => destinationId === undefined || target.destinationId === destinationId)
+      .filter((target) => isAmong(destinationId, target.destinationId))
       .map((target) => ({ ...target, eventId: event.id, createdAtMs: event.receivedAtMs }));
   }
 

@@ -67,6 +67,36 @@ test('a replay of events is completed with exact counts when its process dies af
   });
 });
 
+test('of two destinations and two sources events are sent to these alone, as the dry run counts', async () => {
+  const routes = ['rte_a', 'rte_b', 'rte_c'].map((routeId, i) => ({ routeId, destinationId: `dst_${i}`, shard: i % 2, maxAttempts: 2 }));
+  const asked: unknown[] = [];
+  const changes: Partial<EventRouting> = {
+    targets: async (_, routeId) => {
+      asked.push(routeId);
+      return routes;
+    },
+  };
+  for (const sourceId of ['src_a', 'src_b', 'src_c']) await unreached(1, { sourceId });
+  const filter = {
+    statuses: ['no_routes'],
+    sourceId: ['src_a', 'src_b'],
+    routeId: ['rte_a', 'rte_b', 'rte_c'],
+    destinationId: ['dst_0', 'dst_2'],
+  };
+  const end = async (record: ReturnType<typeof ofEvents>): Promise<void> => {
+    const { steps } = parts(world.redis.client, changes);
+    while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
+  };
+  const counted = ofEvents({ filter, isDryRun: true });
+  await end(counted);
+  expect(await world.runOf(counted)).toMatchObject({ plan: { candidates: 4, targets: 2 }, queued: 0 });
+  const record = ofEvents({ filter });
+  await end(record);
+  expect(await world.runOf(record)).toMatchObject({ queued: 4, delivered: 4, skipped: {} });
+  expect((await deliveries()).map(({ destinationId }) => destinationId).sort()).toEqual(['dst_0', 'dst_0', 'dst_2', 'dst_2']);
+  expect(asked).not.toContainEqual(undefined);
+});
+
 test('only events that reached nothing are sent, never what the replay itself has made', async () => {
   const [none = '', filtered = ''] = [...(await unreached(1)), ...(await unreached(1, { filteredRoutes: ['rte_b'] }))];
   await world.endedMessages([0]);

@@ -21,6 +21,9 @@ export type ReplaySkip = (typeof replaySkips)[number];
 /** What is known of a replay that a worker has begun; kept for 90 days after its end. */
 export interface ReplayRun {
   identity: string;
+  /** Of the record, and the name of its object. */
+  id: string;
+  name: string;
   /** Of the object for which it was begun: another object with the same identity does not run again. */
   uid: string;
   phase: 'Planning' | 'Running' | 'Succeeded' | 'Failed' | 'Cancelled';

@@ -85,10 +85,12 @@ export function parseReplayState(stored: string): { version: number; state: Repl
 }
 
 export function replayRun(identity: string, state: ReplayState): ReplayRun {
-  const { uid, phase, failure, waiting, plan, queued, skipped, delivered, failed, endedOtherwise, beganAtMs, queuedAtMs, endedAtMs } =
-    state;
+  const { uid, id, name, phase, failure, waiting, plan, queued, skipped, delivered, failed, endedOtherwise } = state;
+  const { beganAtMs, queuedAtMs, endedAtMs } = state;
   return {
     identity,
+    id,
+    name,
     uid,
     phase,
     failure,

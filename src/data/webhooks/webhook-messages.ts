@@ -158,7 +158,19 @@ export class WebhookMessages {
     return await listPage(this.#all(), this.#events.listing(org, filter), filter, page, { gathered, search, fillMs: this.#fillMs });
   }
 
-  /** The same list, as long as it is, without a search; entries that do not belong to it are null. */
+  /** Whether there are events of an event type of this name, as far as one page tells: true also if the page ends before the list does. */
+  async mayHaveEvents(org: string, eventType: string): Promise<boolean> {
+    const { items, nextCursor } = await this.events(org, { eventType }, { limit: 1 });
+    return items.length > 0 || nextCursor !== null;
+  }
+
+  /** The same of messages of an application or to an endpoint. */
+  async mayHaveMessages(org: string, filter: Pick<WebhookMessageFilter, 'applicationId' | 'endpointId'>): Promise<boolean> {
+    const { items, nextCursor } = await this.messages(org, filter, { limit: 1 });
+    return items.length > 0 || nextCursor !== null;
+  }
+
+  /** The list of `events`, as long as it is, without a search; entries that do not belong to it are null. */
   async *everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookEventView>> {
     if (filter.eventTypeIds?.length === 0) return;
     yield* indexEntries(this.#all(), this.#events.listing(org, filter), filter, { cursor, limit: entriesAtOnce });

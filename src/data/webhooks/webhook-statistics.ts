@@ -28,6 +28,9 @@ export type FiguresSubject =
   | { type: 'application'; id: string; shard: number }
   | { type: 'endpoint'; id: string; applicationId: string; shard: number };
 
+/** The same of series, which deleted applications and endpoints have as long as there are figures. */
+export type WebhookSeriesSubject = FiguresSubject | { type: 'deletedApplication'; id: string } | { type: 'deletedEndpoint'; id: string };
+
 /** An endpoint with the shard of its application. */
 interface PlacedEndpoint {
   id: string;
@@ -87,14 +90,14 @@ export class WebhookStatistics {
   }
 
   /** `org` is the real organization. Throws UNAVAILABLE. */
-  async series(org: string, subject: FiguresSubject, periods: SeriesPeriods): Promise<Series> {
+  async series(org: string, subject: WebhookSeriesSubject, periods: SeriesPeriods): Promise<Series> {
     const { redis } = this.#options;
     const internal = webhookOrganization(org);
     const places = await this.#places(internal, subject).catch(throwUnavailable);
     const subjects = await Promise.all(
       places.map(async ({ keys, name, group }): Promise<ShardSubject> => {
         if (group !== undefined) return { keys, scope: scopeOfEndpoint(name), targets: [name], sampled: [name] };
-        if (subject.type !== 'application')
+        if (subject.type !== 'application' && subject.type !== 'deletedApplication')
           return {
             keys,
             scope: scopeOfAllWebhooks,
@@ -105,7 +108,9 @@ export class WebhookStatistics {
         return { keys, scope: scopeOfApplication(subject.id, new Set(targets)), targets, sampled: [name] };
       }),
     );
-    return readSeries(redis, internal, subjects, periods);
+    const series = await readSeries(redis, internal, subjects, periods);
+    // A deleted endpoint without a target: nothing tells its figures from those of others.
+    return subjects.length === 0 && subject.type === 'deletedEndpoint' ? { ...series, hasDeliveries: false, waiting: null } : series;
   }
 
   /** What waits for an endpoint now. Throws UNAVAILABLE. */
@@ -139,10 +144,18 @@ export class WebhookStatistics {
     return await this.#options.redis.hget(keys.targetNumbers(webhookOrganization(org)), `${applicationId} ${id}`).catch(throwUnavailable);
   }
 
-  async #places(internal: string, subject: FiguresSubject): Promise<Place[]> {
-    const { redis, shards = () => 1 } = this.#options;
-    if (subject.type === 'organization')
-      return Array.from({ length: shards() }, (_, shard) => ({ keys: this.#in(shard), name: everything }));
+  async #places(internal: string, subject: WebhookSeriesSubject): Promise<Place[]> {
+    const { redis } = this.#options;
+    if (subject.type === 'organization') return this.#all().map((keys) => ({ keys, name: everything }));
+    // In which shard they were is not kept.
+    if (subject.type === 'deletedApplication') return this.#all().map((keys) => ({ keys, name: everything + subject.id }));
+    if (subject.type === 'deletedEndpoint') {
+      const found = this.#all().map(async (keys) => {
+        const names = await matchingTargets(redis, keys, internal, `* ${subject.id}`);
+        return names.map((name) => ({ keys, name, group: groupOfTarget(name) }));
+      });
+      return (await Promise.all(found)).flat();
+    }
     const keys = this.#in(subject.shard);
     if (subject.type === 'application') return [{ keys, name: everything + subject.id }];
     const name = await redis.hget(keys.targetNumbers(internal), `${subject.applicationId} ${subject.id}`);
@@ -235,6 +248,11 @@ export class WebhookStatistics {
       });
     }
     return found;
+  }
+
+  #all(): ShardKeys[] {
+    const { shards = () => 1 } = this.#options;
+    return Array.from({ length: shards() }, (_, shard) => this.#in(shard));
   }
 
   #in(shard: number): ShardKeys {

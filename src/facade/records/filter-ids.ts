@@ -1,7 +1,7 @@
 import { PosthornError } from '../../core/errors.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { listed, type OneOrMore } from '../../data/shard/message-filter.ts';
-import { kinds, type ObjectOf } from '../../resources/kinds.ts';
+import { type ConfigurationKind, kinds, type ObjectOf } from '../../resources/kinds.ts';
 import { eventTypeSlug } from '../../resources/names.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
@@ -9,14 +9,20 @@ import { declaredId, idOf, inCache, resolve } from './lookup.ts';
 import { nouns } from './nouns.ts';
 
 /** Kinds that lists, exports and analytics are narrowed by. */
-type FilterKind =
+export type FilterKind =
   | Extract<ServedKind, 'Source' | 'Route' | 'Destination' | 'WebhookEventType' | 'Replay'>
   | 'WebhookApplication'
   | 'WebhookEndpoint';
 
-const shownAs: Readonly<Record<FilterKind, string>> = { ...nouns, WebhookApplication: 'application', WebhookEndpoint: 'endpoint' };
+/** What texts call one of each kind. */
+export const shownAs: Readonly<Record<FilterKind, string>> = { ...nouns, WebhookApplication: 'application', WebhookEndpoint: 'endpoint' };
 /** Names no index but that of an object. */
 const idPattern = /^[a-z]+_[a-z0-9_]{1,64}$/;
+
+/** Whether the text has the form of an id of the kind. */
+export function hasFormOfId(kind: ConfigurationKind, id: string): boolean {
+  return idPattern.test(id) && id.startsWith(kinds[kind].idPrefix);
+}
 
 /**
  * The id that a filter by id or slug means: of what the organization has, or had as long as there is history of it. RESOURCE_NOT_FOUND for any other, so
@@ -62,8 +68,9 @@ async function webhookFilterId(call: Call, kind: 'WebhookApplication' | 'Webhook
   return found !== null || (await hasHistory(call, kind, id)) ? id : null;
 }
 
-async function hasHistory(call: Call, kind: FilterKind, id: string): Promise<boolean> {
-  if (!idPattern.test(id) || !id.startsWith(kinds[kind].idPrefix)) return false;
+/** Whether the organization has messages of what has, or had, the id. */
+export async function hasHistory(call: Call, kind: FilterKind, id: string): Promise<boolean> {
+  if (!hasFormOfId(kind, id)) return false;
   const { id: org } = call.caller.organization;
   const isOfWebhooks = kind.startsWith('Webhook');
   const of = kind === 'Source' || kind === 'WebhookEventType' ? 'events' : 'deliveries';
@@ -94,13 +101,7 @@ export async function eventTypeIds(call: Call, name: string): Promise<string[] |
     // What another replica made a moment ago is not in our cache yet.
     const made = await resolve(call, 'WebhookEventType', eventTypeSlug(name));
     if (made?.spec.name === name) ids.add(idOf(made));
-    else if (past !== null || !(await mayHaveEvents(call, name))) throw unknownId('event type', name);
+    else if (past !== null || !(await call.services.webhookMessages.mayHaveEvents(org, name))) throw unknownId('event type', name);
   }
   return past === null ? undefined : [...ids];
-}
-
-/** Whether events of an event type of this name exist, as far as one page tells: true also if the page ends before the list does. */
-async function mayHaveEvents(call: Call, name: string): Promise<boolean> {
-  const { items, nextCursor } = await call.services.webhookMessages.events(call.caller.organization.id, { eventType: name }, { limit: 1 });
-  return items.length > 0 || nextCursor !== null;
 }

@@ -1267,7 +1267,7 @@ export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: 
 
 export type ReplayFailure = { reason: string; message: string };
 
-export type ReplayFilter = { id?: DeliveryCancelFilterId; status?: Array<"delivered" | "failed" | "filtered" | "transform_failed" | "dlq" | "success" | "exhausted" | "no_routes">; sourceId?: string; routeId?: string; destinationId?: string; applicationId?: string; endpointId?: string; eventType?: string; errorType?: Array<string>; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: TimeOrDay; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
+export type ReplayFilter = { id?: DeliveryCancelFilterId; status?: Array<"delivered" | "failed" | "filtered" | "transform_failed" | "dlq" | "success" | "exhausted" | "no_routes">; sourceId?: OneOrSeveral; routeId?: OneOrSeveral; destinationId?: OneOrSeveral; applicationId?: OneOrSeveral; endpointId?: OneOrSeveral; eventType?: OneOrSeveral; errorType?: Array<string>; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: TimeOrDay; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
 
 export type ReplayPlan = { candidates: number; isEstimate: boolean; bytes: number; targets: number; oldest: string | null; estimatedSeconds: number };
 

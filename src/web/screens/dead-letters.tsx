@@ -8,6 +8,7 @@ import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty } from '../ui/notices.tsx';
+import { severalOf } from './cancel.tsx';
 import { deliveryFields, useDeliveryColumns } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
@@ -71,7 +72,7 @@ function OfDeliveries(): ReactElement {
       actions={
         <>
           <Kinds />
-          {list.rows.length === 0 ? null : <PlanReplay what="deliveries" filter={query} />}
+          {list.rows.length === 0 ? null : <PlanReplay what="deliveries" filter={severalOf(query, 'routeId', 'destinationId')} />}
           <AsCode name="GET /deliveries" input={{ query }} />
         </>
       }
@@ -117,7 +118,9 @@ function OfMessages(): ReactElement {
       actions={
         <>
           <Kinds />
-          {list.rows.length === 0 ? null : <PlanReplay what="messages" filter={query} />}
+          {list.rows.length === 0 ? null : (
+            <PlanReplay what="messages" filter={severalOf(query, 'eventType', 'applicationId', 'endpointId')} />
+          )}
           <AsCode name="GET /outbound-messages" input={{ query }} />
         </>
       }

@@ -62,6 +62,33 @@ export const replayCases: ValidationCase[] = [
       where: 'event.type == "shop"',
     }),
   ),
+  valid(
+    'several of each of deliveries',
+    filter({ routeRefs: many(10, (i) => ref(`route-${i}`)), destinationRefs: [ref('shop'), ref('other')] }),
+  ),
+  valid(
+    'several of each of messages',
+    messages({ applicationIds: ['app_a', 'app_b'], endpointIds: many(10, (i) => `ep_${i}`), eventTypes: ['order.paid', 'order.made'] }),
+  ),
+  valid(
+    'several of each of events',
+    events({ sourceRefs: [ref('shop'), ref('bank')], routeRefs: [ref('orders')], destinationRefs: [ref('target'), ref('other')] }),
+  ),
+  ...['sourceRefs', 'routeRefs', 'destinationRefs'].flatMap((field) => [
+    invalid(`no ${field}`, events({ [field]: [] }), `spec.filter.${field}`),
+    invalid(`11 ${field}`, events({ [field]: many(11, (i) => ref(`a-${i}`)) }), `spec.filter.${field}`),
+    invalid(`one of ${field} twice`, events({ [field]: [ref('a'), ref('a')] }), `spec.filter.${field}[1]`),
+    invalid(`${field} beside one`, events({ [field]: [ref('a')], [field.slice(0, -1)]: ref('b') }), `spec.filter.${field}`),
+    invalid(`${field} of messages`, messages({ [field]: [ref('a')] }), `spec.filter.${field}`),
+  ]),
+  invalid('sources of deliveries', filter({ sourceRefs: [ref('a')] }), 'spec.filter.sourceRefs'),
+  ...['applicationIds', 'endpointIds', 'eventTypes'].flatMap((field) => [
+    invalid(`no ${field}`, messages({ [field]: [] }), `spec.filter.${field}`),
+    invalid(`11 ${field}`, messages({ [field]: many(11, (i) => `a_${i}`) }), `spec.filter.${field}`),
+    invalid(`one of ${field} twice`, messages({ [field]: ['a', 'a'] }), `spec.filter.${field}[1]`),
+    invalid(`${field} beside one`, messages({ [field]: ['a'], [field.slice(0, -1)]: 'b' }), `spec.filter.${field}`),
+    invalid(`${field} of deliveries`, filter({ [field]: ['a'] }), `spec.filter.${field}`),
+  ]),
   invalid('another destination for events', { what: 'events', destinationRef: ref('a') }, 'spec.destinationRef'),
   invalid('a status of deliveries for events', events({ statuses: ['filtered', 'dlq'] }), 'spec.filter.statuses'),
   invalid('a status of events for deliveries', filter({ statuses: ['filtered', 'no_routes'] }), 'spec.filter.statuses'),
@@ -128,6 +155,15 @@ export const replayCases: ValidationCase[] = [
   validChange('the same in another order and another zone', filter({ ids: ['a', 'b'], from: noon }), {
     filter: { ids: ['b', 'a'], from: '2026-01-31T13:00:00.000+01:00' },
   }),
+  validChange('the same destinations in another order', filter({ destinationRefs: [ref('a'), ref('b')] }), {
+    filter: { destinationRefs: [ref('b'), ref('a')] },
+  }),
+  invalidChange(
+    'one more destination',
+    filter({ destinationRefs: [ref('a')] }),
+    filter({ destinationRefs: [ref('a'), ref('b')] }),
+    'spec.filter',
+  ),
   validChange('a pause', {}, { suspend: true }),
   validChange('the end of a pause', { suspend: true }, {}),
   validChange('its end', {}, { cancel: true }),

@@ -59,6 +59,36 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
   });
 
+  const collections: Readonly<Record<string, string>> = {
+    schema: 'schemas',
+    'cron job': 'cron',
+    'notification channel': 'notification-channels',
+    'API key': 'api-keys',
+  };
+
+  test.each(made)('of a deleted %s its id says that it is deleted, to its organization alone', async (name, kind, make) => {
+    const id = await make();
+    await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'ready' }));
+    const stranger = await world.addKey('stranger');
+    expect((await world.request('DELETE', `/api/${collections[name] ?? `${name}s`}/${id}`)).status).toBeLessThan(300);
+    // Of a filter nothing is published, so that nothing is kept.
+    const known = kind !== 'filter';
+    const expected = known
+      ? { id, kind, state: 'deleted', summary: `The ${kind} was deleted.`, waitsFor: null, next: null }
+      : { code: 'RESOURCE_NOT_FOUND' };
+    await eventually(async () => expect((await explain(id)).body).toMatchObject(expected));
+    const asStranger = await explain(id, stranger);
+    expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
+  });
+
+  test('of a deleted API key only admins hear that it is deleted', async () => {
+    const { id } = (await world.create('api-keys', { role: 'viewer' })).apiKey;
+    await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'ready' }));
+    await world.request('DELETE', `/api/api-keys/${id}`);
+    await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'deleted' }));
+    expect((await explain(id, await world.addKey('acme', { role: 'developer' }))).status).toBe(403);
+  });
+
   test('an organization tells its plan, its backlog and what has ended in the last hour, to its members alone', async () => {
     const id = (await world.request('GET', '/api/organizations')).body.data[0].id;
     const { status, body } = await explain(id);

@@ -132,6 +132,36 @@ test.each(['step=1s', 'from=x', 'to=x', 'endpointId=', 'applicationId=', 'timeRa
   },
 );
 
+test('a deleted endpoint and a deleted application have their series, to their organization alone', async () => {
+  const endpoint = await world.endpoint();
+  await sent(endpoint, delivered);
+  await world.facade.addOrganization('curious');
+  const stranger = await world.facade.addKey('curious');
+  await world.store.deleteEndpoint(world.org, endpoint.id);
+  const ofEndpoint = `?endpointId=${endpoint.id}`;
+  expect((await series(ofEndpoint)).total).toMatchObject({ events: 1, delivered: 1, attempts: 1 });
+  expect((await read(`${ofEndpoint}&applicationId=${endpoint.applicationId}`)).status).toBe(404);
+  await world.store.deleteApplication(world.org, endpoint.applicationId);
+  const ofApplication = `?applicationId=${endpoint.applicationId}`;
+  expect((await series(ofApplication)).total).toMatchObject({ events: 1, delivered: 1, attempts: 1 });
+  for (const query of [ofEndpoint, ofApplication]) expect((await read(query, stranger)).status).toBe(404);
+  const explain = async (id: string, key?: string) => world.facade.request('GET', `/api/explain/${id}`, { key });
+  expect((await explain(endpoint.id)).body).toMatchObject({
+    kind: 'endpoint',
+    state: 'deleted',
+    summary: `The endpoint "${endpoint.url}" was deleted.`,
+    story: expect.arrayContaining([
+      expect.objectContaining({ what: 'messages', data: expect.objectContaining({ deliveries: 1, successes: 1 }) }),
+    ]),
+  });
+  expect((await explain(endpoint.applicationId)).body).toMatchObject({
+    kind: 'application',
+    state: 'deleted',
+    summary: expect.stringMatching(/^The application "Customer \d+" was deleted\.$/),
+  });
+  for (const id of [endpoint.id, endpoint.applicationId]) expect((await explain(id, stranger)).status).toBe(404);
+});
+
 test('the series of an application or endpoint that is not there, or of another organization, is 404', async () => {
   const [endpoint, other] = [await world.endpoint(), await world.endpoint()];
   await world.facade.addOrganization('other');

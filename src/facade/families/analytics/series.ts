@@ -5,7 +5,8 @@ import type { SeriesPoint } from '../../../data/analytics/series-scope.ts';
 import type { Series, SeriesSubject } from '../../../data/analytics/statistics-series.ts';
 import { type Call, operation } from '../../http/operation.ts';
 import { queryTime, timeRange } from '../../http/query.ts';
-import { cachedObjects, findToRead, idOf } from '../../records/lookup.ts';
+import { findOrDeleted } from '../../records/deleted-ids.ts';
+import { cachedObjects, idOf } from '../../records/lookup.ts';
 import { idOrSlug, isoTime, timestamp } from '../../records/record-fields.ts';
 import { roundedOrNull } from './analytics-figures.ts';
 
@@ -39,9 +40,9 @@ const sums = {
   events: ofSome.describe('Events that were taken, of a route let through; of webhooks, messages that were made. null of a destination.'),
   duplicates: ofSome.describe('Repeated events. null but of a source and of the organization.'),
   filtered: ofSome.describe(
-    'Per event, each route whose filter has excluded it; of webhooks, what a transform has. null of a destination.',
+    'Per event, each route whose filter has excluded it; of webhooks, what a transform has. null of a destination and of a deleted source.',
   ),
-  delivered: ofSome.describe('Deliveries. null of a source with very many routes, as all that follows.'),
+  delivered: ofSome.describe('Deliveries. null of a source that is deleted or has very many routes, as all that follows.'),
   failed: ofSome.describe('Given up: dead letters, and what a schema or a transform has refused.'),
   movedAway: ofSome.describe('Failed at a destination and went to its failover.'),
   retried: ofSome.describe('Failed attempts after which another one was planned.'),
@@ -96,7 +97,7 @@ export const getSeries = operation({
   operationId: 'getAnalyticsSeries',
   summary: 'Time series of the organization, a source, a route or a destination',
   description:
-    'Steps are counted from 1970 (UTC), and the range holds those that begin in it: two calls whose ranges adjoin have each step once. A step that is not kept for the range is 400 and says which one is.',
+    'Also of what is deleted, by its id, as long as figures are kept. Steps are counted from 1970 (UTC), and the range holds those that begin in it: two calls whose ranges adjoin have each step once. A step that is not kept for the range is 400 and says which one is.',
   scope: 'read',
   query,
   answer: { status: 200, description: 'The series.', schema: seriesRecord },
@@ -106,7 +107,7 @@ export const getSeries = operation({
     const subject = await subjectOf(call, call.query);
     return toSeries(
       await call.services.statistics.series(call.caller.organization.id, subject, periods),
-      subject.type,
+      subject.type === 'source' && subject.routeIds === null ? 'deletedSource' : subject.type,
       call.services.clock.now(),
     );
   },
@@ -119,13 +120,19 @@ async function subjectOf(call: Call, sent: Pick<z.output<typeof query>, 'sourceI
   );
   if (second !== undefined) throw invalidParameter(second, `does not go with ${first}`);
   if (sourceId !== undefined) {
-    const source = await findToRead(call, 'Source', sourceId);
+    const { id, object: source } = await findOrDeleted(call, 'Source', sourceId);
+    // Which routes a deleted one had is not kept: by its name they may be those of another one.
+    if (source === null) return { type: 'source', id, routeIds: null };
     const routes = cachedObjects(call, 'Route').filter(({ spec }) => spec.sourceRef.name === source.metadata.name);
-    return { type: 'source', id: idOf(source), routeIds: routes.map(idOf) };
+    return { type: 'source', id, routeIds: routes.map(idOf) };
   }
-  if (routeId !== undefined) return { type: 'route', id: idOf(await findToRead(call, 'Route', routeId)) };
-  if (destinationId !== undefined) return { type: 'destination', id: idOf(await findToRead(call, 'Destination', destinationId)) };
+  if (routeId !== undefined) return subjectOfTargets('route', await findOrDeleted(call, 'Route', routeId));
+  if (destinationId !== undefined) return subjectOfTargets('destination', await findOrDeleted(call, 'Destination', destinationId));
   return { type: 'organization' };
+}
+
+function subjectOfTargets(type: 'route' | 'destination', { id, object }: { id: string; object: unknown }): SeriesSubject {
+  return { type, id, isDeleted: object === null };
 }
 
 /** INVALID_QUERY where the figures are not kept. */
@@ -135,7 +142,7 @@ export function periodsOf({ services }: Pick<Call, 'services'>, { from, to, step
   return seriesPeriods({ fromMs: fromMs ?? toMs - defaultRangeMs, toMs, ...(step !== undefined && { stepMs: stepMs(step) }) }, nowMs);
 }
 
-type Shown = SeriesSubject['type'] | 'webhooks';
+type Shown = SeriesSubject['type'] | 'deletedSource' | 'webhooks';
 
 export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<typeof seriesRecord> {
   const { beginMs, endMs, stepMs: lengthMs, points, total, hasDeliveries, waiting } = series;
@@ -161,9 +168,9 @@ function toSums({ events, duplicates, filtered, statistics, backlog, oldestAgeMs
   // Some shards may have read them although others have not.
   const ofDeliveries = (value: number | null): number | null => (hasDeliveries ? value : null);
   return {
-    events: shown === 'destination' ? null : events,
-    duplicates: shown === 'organization' || shown === 'source' ? duplicates : null,
-    filtered: shown === 'destination' ? null : filtered,
+    events: shown === 'destination' ? null : shown === 'webhooks' ? ofDeliveries(events) : events,
+    duplicates: shown === 'organization' || shown === 'source' || shown === 'deletedSource' ? duplicates : null,
+    filtered: shown === 'destination' || shown === 'deletedSource' ? null : shown === 'webhooks' ? ofDeliveries(filtered) : filtered,
     delivered: ofDeliveries(delivered),
     failed: ofDeliveries(failed),
     movedAway: ofDeliveries(movedAway),

@@ -113,35 +113,47 @@ function change(replay: Replay, id: string, field: 'suspend' | 'cancel', value: 
   return { text: `${text} where it is managed, for example in Git: by ${managers.join(', ')}.` };
 }
 
-/** Ids of the targets that the replay names; undefined: it names none. */
+/** The targets that the replay names. */
 function namedIn(call: Call, { spec: { filter, destinationRef } }: Replay) {
-  const destination = inCache(call, 'Destination', (destinationRef ?? filter.destinationRef)?.name ?? '');
-  const route = inCache(call, 'Route', filter.routeRef?.name ?? '');
-  return { destination, route, endpointId: filter.endpointId, applicationId: filter.applicationId };
+  const { destinationRef: one, destinationRefs, routeRef, routeRefs, endpointId, endpointIds, applicationId, applicationIds } = filter;
+  const given = <T>(value: T | undefined): T[] => (value === undefined ? [] : [value]);
+  return {
+    destinations: (destinationRef === undefined ? (destinationRefs ?? given(one)) : [destinationRef]).flatMap(
+      ({ name }) => inCache(call, 'Destination', name) ?? [],
+    ),
+    routes: (routeRefs ?? given(routeRef)).flatMap(({ name }) => inCache(call, 'Route', name) ?? []),
+    endpointIds: endpointIds ?? given(endpointId),
+    applicationIds: applicationIds ?? given(applicationId),
+  };
 }
 
 function read(call: Call, replay: Replay): Advice[] {
-  const { destination, route, endpointId, applicationId } = namedIn(call, replay);
-  const id = (destination && idOf(destination)) ?? (route && idOf(route)) ?? endpointId ?? applicationId;
-  return id === undefined ? [] : [advise('Read what it sends to: its explanation says what is wrong.', 'GET', `/explain/${id}`)];
+  const { destinations, routes, endpointIds, applicationIds } = namedIn(call, replay);
+  const lists = [destinations.map(idOf), routes.map(idOf), endpointIds, applicationIds];
+  const ids = lists.find((each) => each.length > 0) ?? [];
+  return ids.map((id) => advise('Read what it sends to: its explanation says what is wrong.', 'GET', `/explain/${id}`));
 }
 
 async function adviceOnReplayWait(call: Call, replay: Replay, reason: ReplayWait): Promise<Advice[]> {
-  const { destination, route, endpointId } = namedIn(call, replay);
+  const { destinations, routes, endpointIds } = namedIn(call, replay);
   switch (reason) {
     case 'TargetDisabled': {
       const { webhooks } = call.services;
-      const endpoint = endpointId === undefined ? null : await webhooks.endpoint(call.caller.organization.id, endpointId);
+      const org = call.caller.organization.id;
+      const endpoints = await Promise.all(endpointIds.map((id) => webhooks.endpoint(org, id)));
       const disabled = [
-        ...(destination?.spec.enabled === false ? [enableResource('Destination', idOf(destination), destination)] : []),
-        ...(route?.spec.enabled === false ? [enableResource('Route', idOf(route), route)] : []),
-        ...(endpoint?.isDisabled === true ? [enableEndpoint(endpoint)] : []),
+        ...destinations.flatMap((each) => (each.spec.enabled ? [] : [enableResource('Destination', idOf(each), each)])),
+        ...routes.flatMap((each) => (each.spec.enabled ? [] : [enableResource('Route', idOf(each), each)])),
+        ...endpoints.flatMap((each) => (each?.isDisabled === true ? [enableEndpoint(each)] : [])),
       ];
       return disabled.length > 0 ? disabled : read(call, replay);
     }
-    case 'CircuitOpen':
-      if (destination === undefined || route === undefined) return read(call, replay);
+    case 'CircuitOpen': {
+      const [destination, ...others] = destinations;
+      const [route, ...otherRoutes] = routes;
+      if (destination === undefined || route === undefined || others.length > 0 || otherRoutes.length > 0) return read(call, replay);
       return adviceOnWait(call, 'circuit_open', { routeId: idOf(route), destinationId: idOf(destination), isForWebhook: false });
+    }
     case 'InFlightLimit':
     case 'TargetFull':
       return [{ text: 'Wait: it goes on by itself as the receiver takes what is queued.' }, ...read(call, replay)];

@@ -1,10 +1,11 @@
-import { PosthornError } from '../../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { parseTimedId } from '../../../core/ids.ts';
-import { kinds } from '../../../resources/kinds.ts';
+import { kinds, type ServedKind } from '../../../resources/kinds.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { isoTime } from '../../records/record-fields.ts';
 import { explainAlert } from './explain-alert.ts';
 import { explainExecution } from './explain-cron.ts';
+import { explainDeleted } from './explain-deleted.ts';
 import { explainEvent } from './explain-event.ts';
 import { explainMessage } from './explain-message.ts';
 import { explainOrganization } from './explain-organization.ts';
@@ -21,8 +22,10 @@ const others: Readonly<Record<string, Explain>> = {
   test_: explainAlert,
   exec_: explainExecution,
   [kinds.Organization.idPrefix]: explainOrganization,
-  [kinds.WebhookApplication.idPrefix]: explainApplication,
-  [kinds.WebhookEndpoint.idPrefix]: explainEndpoint,
+  [kinds.WebhookApplication.idPrefix]: async (call, id) =>
+    (await explainApplication(call, id)) ?? (await explainDeleted(call, 'WebhookApplication', id)),
+  [kinds.WebhookEndpoint.idPrefix]: async (call, id) =>
+    (await explainEndpoint(call, id)) ?? (await explainDeleted(call, 'WebhookEndpoint', id)),
   [kinds.WebhookSubscription.idPrefix]: explainSubscription,
 };
 
@@ -48,7 +51,7 @@ export const explain: Family = {
       operationId: 'explain',
       summary: 'Explain an event, a message or a resource',
       description:
-        'By its id: of an event, delivery, message, cron execution or alert, of any resource, or of the organization. That of an API key needs the role admin.',
+        'By its id: of an event, delivery, message, cron execution or alert, of any resource, also a deleted one as far as it is known, or of the organization. That of an API key needs the role admin.',
       scope: 'read',
       isScan: true,
       answer: { status: 200, description: 'Its story.', schema: explanation },
@@ -56,7 +59,7 @@ export const explain: Family = {
       handle: async (call) => {
         const { id = '' } = call.params;
         const kind = kindOfId(id);
-        if (kind !== undefined) return await explainResource(call, kind, id);
+        if (kind !== undefined) return await resourceOrDeleted(call, kind, id);
         const prefix = id.slice(0, id.indexOf('_') + 1);
         const found = Object.hasOwn(others, prefix) ? await others[prefix]?.(call, id) : null;
         if (found == null) throw unknown(id);
@@ -65,6 +68,16 @@ export const explain: Family = {
     }),
   ],
 };
+
+async function resourceOrDeleted(call: Call, kind: ServedKind, id: string): Promise<Explanation> {
+  try {
+    return await explainResource(call, kind, id);
+  } catch (error) {
+    const deleted = isPosthornError(error, 'RESOURCE_NOT_FOUND') ? await explainDeleted(call, kind, id) : null;
+    if (deleted === null) throw error;
+    return deleted;
+  }
+}
 
 /** Says no more than the id itself does: it may be one of another organization. */
 function unknown(id: string): PosthornError {

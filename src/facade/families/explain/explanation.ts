@@ -48,7 +48,9 @@ export const explanation = z
     summary: z.string().describe('The whole in one sentence.'),
     state: z
       .string()
-      .describe('Its status as its own record has it; phase of a replay; ready, not_ready, unknown or disabled of other resources.'),
+      .describe(
+        'Its status as its own record has it; phase of a replay; ready, not_ready, unknown, disabled or deleted of other resources.',
+      ),
     story: z.array(step).describe('At most 100 parts: what happened, in its order, then what holds now.'),
     waitsFor: wait.nullable().describe('null when it does not wait.'),
     next: next.nullable().describe('null when nothing is due.'),

@@ -4,21 +4,22 @@ import { isPosthornError } from '../../../core/errors.ts';
 import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../../../core/replay-statuses.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import { endErrorTypes } from '../../../data/shard/message-conditions.ts';
+import { listed, type OneOrMore } from '../../../data/shard/message-filter.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
-import { eventTypeIds, filterId } from '../../records/filter-ids.ts';
+import { mapConcurrently } from '../../records/concurrently.ts';
+import { eventTypeIds, filterIds } from '../../records/filter-ids.ts';
 import { idOf, inCache } from '../../records/lookup.ts';
-import { idOrSlug, isoTime } from '../../records/record-fields.ts';
-import { reference } from '../../records/references.ts';
+import { isoTime } from '../../records/record-fields.ts';
+import { type Ref, reference } from '../../records/references.ts';
 import { messageFilterOf } from '../shared/message-filters.ts';
-import { inFilterWords, sentIds, sentOutcome, wrongInFilter } from '../shared/sent-filter.ts';
+import { inFilterWords, sentIds, sentNames, sentOutcome, wrongInFilter } from '../shared/sent-filter.ts';
 
 /** The filter of a replay in the words of the lists of deliveries and of messages. */
 
 type Spec = PosthornObject<'Replay'>['spec'];
 
-const id = text(1, 128);
 const errorTypes: readonly string[] = [...attemptErrorTypes, 'circuit_open', ...endErrorTypes];
 
 const fields = {
@@ -28,12 +29,12 @@ const fields = {
     .min(1)
     .max(8)
     .describe('Statuses. Default: dlq; of events no_routes and filtered.'),
-  sourceId: idOrSlug.describe('Id or slug of a source; of events only.'),
-  routeId: idOrSlug.describe('Id or slug of a route; not of messages.'),
-  destinationId: idOrSlug.describe('Id or slug of a destination; not of messages.'),
-  applicationId: id.describe('Of messages only.'),
-  endpointId: id.describe('Of messages only.'),
-  eventType: text(1, 128).describe('Name of an event type; of messages only.'),
+  sourceId: sentNames.describe('Ids or slugs of sources; of events only.'),
+  routeId: sentNames.describe('Ids or slugs of routes; not of messages.'),
+  destinationId: sentNames.describe('Ids or slugs of destinations; not of messages.'),
+  applicationId: sentNames.describe('Ids of applications; of messages only.'),
+  endpointId: sentNames.describe('Ids of endpoints; of messages only.'),
+  eventType: sentNames.describe('Names of event types; of messages only.'),
   errorType: z.array(text(1, 64)).min(1).max(16).describe('Values of `lastErrorType`.'),
   ...sentOutcome,
 };
@@ -54,26 +55,48 @@ export async function filterToSpec(call: Call, what: Spec['what'], sent: Sent): 
     if (where !== undefined) compileCelSearch(where);
     return messageFilterOf(rest);
   });
-  if (eventType !== undefined && what === 'messages') await known('eventType', () => eventTypeIds(call, eventType));
+  if (what === 'messages') await mapConcurrently(listed(eventType), (each) => known('eventType', () => eventTypeIds(call, each)));
   return {
     ...(id !== undefined && { ids: [...new Set(id)] }),
     ...(status !== undefined && { statuses: [...new Set(status)] }),
-    ...(sourceId !== undefined && { sourceRef: await reference(call, 'Source', 'filter.sourceId', sourceId, []) }),
-    ...(routeId !== undefined && { routeRef: await reference(call, 'Route', 'filter.routeId', routeId, []) }),
-    ...(destinationId !== undefined && {
-      destinationRef: await reference(call, 'Destination', 'filter.destinationId', destinationId, []),
-    }),
-    ...(applicationId !== undefined && { applicationId: await webhookId(call, 'WebhookApplication', 'applicationId', applicationId) }),
-    ...(endpointId !== undefined && { endpointId: await webhookId(call, 'WebhookEndpoint', 'endpointId', endpointId) }),
+    ...oneOrSeveral('sourceRef', await references(call, 'Source', 'sourceId', sourceId)),
+    ...oneOrSeveral('routeRef', await references(call, 'Route', 'routeId', routeId)),
+    ...oneOrSeveral('destinationRef', await references(call, 'Destination', 'destinationId', destinationId)),
+    ...oneOrSeveral('applicationId', await webhookIds(call, 'WebhookApplication', 'applicationId', applicationId)),
+    ...oneOrSeveral('endpointId', await webhookIds(call, 'WebhookEndpoint', 'endpointId', endpointId)),
+    ...oneOrSeveral('eventType', [...new Set(listed(eventType))]),
     ...(errorType !== undefined && { errorTypes: [...new Set(errorType)] }),
     ...(responseStatus !== undefined && { responseStatuses: [...new Set(responseStatus.map((each) => each.toLowerCase()))] }),
     ...timesToSpec(times),
-    ...given({ eventType, attemptsMin, attemptsMax, where }),
+    ...given({ attemptsMin, attemptsMax, where }),
   };
 }
 
-async function webhookId(call: Call, kind: 'WebhookApplication' | 'WebhookEndpoint', name: string, sent: string): Promise<string> {
-  return (await known(name, () => filterId(call, kind, sent))) ?? sent;
+/** The references that the spec has, without repeats. */
+async function references(call: Call, kind: 'Source' | 'Route' | 'Destination', name: string, sent: OneOrMore | undefined): Promise<Ref[]> {
+  const found = await mapConcurrently(listed(sent), (each) => reference(call, kind, `filter.${name}`, each, []));
+  return found.filter((one, i) => found.findIndex((other) => other.name === one.name) === i);
+}
+
+async function webhookIds(
+  call: Call,
+  kind: 'WebhookApplication' | 'WebhookEndpoint',
+  name: string,
+  sent: OneOrMore | undefined,
+): Promise<string[]> {
+  return (await known(name, () => filterIds(call, kind, sent))) ?? [];
+}
+
+/** The field of the kind with one value, or that with several, which has its name with an s. One value makes the same spec however it was sent. */
+function oneOrSeveral<Name extends 'sourceRef' | 'routeRef' | 'destinationRef' | 'applicationId' | 'endpointId' | 'eventType', Value>(
+  name: Name,
+  values: readonly Value[],
+): { [One in Name]?: Value } & { [Several in `${Name}s`]?: Value[] } {
+  const [first, ...others] = values;
+  if (first === undefined) return {};
+  return (others.length === 0 ? { [name]: first } : { [`${name}s`]: [...values] }) as { [One in Name]?: Value } & {
+    [Several in `${Name}s`]?: Value[];
+  };
 }
 
 /** Runs what is RESOURCE_NOT_FOUND for the unknown value of a field of the filter: then it is VALIDATION_FAILED. */
@@ -99,17 +122,26 @@ function given<T extends object>(members: T): Partial<T> {
 
 /** What it reads as: references as ids, or as names where nothing is there any more. */
 export function shownFilter({ filter }: Spec, call: Call): z.input<typeof replayFilter> {
-  const { ids, statuses, sourceRef, routeRef, destinationRef, errorTypes, responseStatuses, ...same } = filter;
+  const { ids, statuses, sourceRef, sourceRefs, routeRef, routeRefs, destinationRef, destinationRefs, ...others } = filter;
+  const { applicationId, applicationIds, endpointId, endpointIds, eventType, eventTypes, errorTypes, responseStatuses, ...same } = others;
   return given({
     id: ids,
     status: statuses,
-    sourceId: sourceRef && shownId(call, 'Source', sourceRef.name),
-    routeId: routeRef && shownId(call, 'Route', routeRef.name),
-    destinationId: destinationRef && shownId(call, 'Destination', destinationRef.name),
+    sourceId: shownIds(call, 'Source', sourceRef ?? sourceRefs),
+    routeId: shownIds(call, 'Route', routeRef ?? routeRefs),
+    destinationId: shownIds(call, 'Destination', destinationRef ?? destinationRefs),
+    applicationId: applicationId ?? applicationIds,
+    endpointId: endpointId ?? endpointIds,
+    eventType: eventType ?? eventTypes,
     errorType: errorTypes,
     responseStatus: responseStatuses,
     ...same,
   });
+}
+
+function shownIds(call: Call, kind: 'Source' | 'Route' | 'Destination', named: Ref | readonly Ref[] | undefined) {
+  if (named === undefined) return undefined;
+  return 'name' in named ? shownId(call, kind, named.name) : named.map(({ name }) => shownId(call, kind, name));
 }
 
 export function shownId(call: Call, kind: 'Source' | 'Route' | 'Destination', name: string): string {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import type { FailingEndpoint, WebhookFigures } from '../../../../data/webhooks/webhook-figures.ts';
 import { reasonOf } from '../../../../data/webhooks/webhook-message-view.ts';
-import type { FiguresSubject } from '../../../../data/webhooks/webhook-statistics.ts';
+import type { FiguresSubject, WebhookSeriesSubject } from '../../../../data/webhooks/webhook-statistics.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
+import { wasDeleted } from '../../../records/deleted-ids.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
 import { percent, roundedOrNull } from '../../analytics/analytics-figures.ts';
 import { periodsOf, seriesQuery, seriesRecord, toSeries } from '../../analytics/series.ts';
@@ -154,7 +155,7 @@ export const webhookAnalytics: Family = {
       path: '/webhooks/analytics/series',
       operationId: 'getWebhookAnalyticsSeries',
       summary: 'Time series of the deliveries to webhook endpoints',
-      description: 'Of the organization, an application or an endpoint; as /analytics/series.',
+      description: 'Of the organization, an application or an endpoint, also a deleted one; as /analytics/series.',
       scope: 'read',
       query: z.object({
         ...seriesQuery,
@@ -166,7 +167,7 @@ export const webhookAnalytics: Family = {
       handle: async (call) => {
         const { webhookStatistics, clock } = call.services;
         const periods = periodsOf(call, call.query);
-        const series = await webhookStatistics.series(call.caller.organization.id, await subjectOf(call, call.query), periods);
+        const series = await webhookStatistics.series(call.caller.organization.id, await seriesSubjectOf(call, call.query), periods);
         return { data: toSeries(series, 'webhooks', clock.now()) };
       },
     }),
@@ -223,6 +224,23 @@ async function subjectOf(
   if (application === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such application.');
   const { id: found, shard } = application;
   return endpoint === null ? { type: 'application', id: found, shard } : { type: 'endpoint', id: endpoint.id, applicationId: found, shard };
+}
+
+/** The same of a series. An endpoint that is deleted is asked for without its application. */
+async function seriesSubjectOf(
+  call: Call,
+  sent: { applicationId?: string | undefined; endpointId?: string | undefined },
+): Promise<WebhookSeriesSubject> {
+  try {
+    return await subjectOf(call, sent);
+  } catch (error) {
+    const { applicationId, endpointId } = sent;
+    const id = endpointId ?? applicationId;
+    const areBoth = applicationId !== undefined && endpointId !== undefined;
+    if (!isPosthornError(error, 'RESOURCE_NOT_FOUND') || id === undefined || areBoth) throw error;
+    if (!(await wasDeleted(call, endpointId === undefined ? 'WebhookApplication' : 'WebhookEndpoint', id))) throw error;
+    return { type: endpointId === undefined ? 'deletedApplication' : 'deletedEndpoint', id };
+  }
 }
 
 async function overviewOf(
