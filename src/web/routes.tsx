@@ -232,7 +232,7 @@ function Broken({ error, reset }: ErrorComponentProps): ReactElement {
 
 function NotFound(): ReactElement {
   return (
-    <main id="main">
+    <main className="main" id="main">
       <Empty title="There is no such screen">
         <p>
           <a href={`${basePath}/console/`}>Open the console</a>

@@ -177,7 +177,7 @@ describe('an outage', () => {
     await page.getByRole('combobox', { name: 'Value' }).selectOption('dlq');
     await page.getByRole('button', { name: 'Add' }).click();
     await page.waitForURL('**status=dlq**');
-    await page.getByText('1 deliveries').waitFor();
+    await page.getByText(/^1 delivery\b/).waitFor();
     await page.keyboard.press('j');
     await page.waitForURL('**at=msg_**');
     await page.keyboard.press('Escape');
@@ -209,7 +209,7 @@ test('the keyboard alone leads from the address to the story of an event, and se
   const event = await sent('keys', { hello: 'keyboard' });
   await eventually(async () => expect((await suite.rest.send('GET', `/api/events/${event}`)).body.status).toBe('delivered'));
   const page = await open('o/default/events?sourceId=keys');
-  await page.getByText('1 events').waitFor();
+  await page.getByText(/^1 event\b/).waitFor();
   await page.keyboard.press('Tab');
   expect(await page.evaluate('document.activeElement.innerText')).toBe('Skip to the content');
   await page.keyboard.press('Enter');

@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
 import type { Mark } from '../ui/charts.tsx';
 import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantityOf } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { type Column, Rows } from '../ui/rows.tsx';
 import type { CountedList } from './list-counts.ts';
@@ -117,9 +117,8 @@ export function ListScreen<Row>({
             />
             <div className="table-foot" role="status">
               <span>
-                {count(rows.length)}
-                {hasMore ? ' or more' : ''} {what}
-                {scanned === null ? '' : `, ${count(scanned)} looked at`}
+                {hasMore ? `${count(rows.length)} or more ${what}` : quantityOf(rows.length, what)}
+                {scanned === null || scanned === rows.length ? '' : `, ${count(scanned)} looked at`}
               </span>
               {isCut ? <span>The list ends here. A filter finds older ones.</span> : null}
               {hasMore && !readsOn ? (
@@ -151,7 +150,7 @@ interface NoMatchProps {
 function NoMatch({ what, scanned, hasMore, loadMore, clear }: NoMatchProps): ReactElement {
   return (
     <Empty title={`No ${what} match`}>
-      {scanned === null ? null : <p>{count(scanned)} were looked at.</p>}
+      {scanned === null ? null : <p>{scanned === 1 ? '1 was' : `${count(scanned)} were`} looked at.</p>}
       <div className="btn-row">
         <button type="button" className="btn" onClick={clear}>
           Drop all filters

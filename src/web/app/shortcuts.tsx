@@ -22,7 +22,7 @@ export function Shortcuts({ isOpen, onClose }: { isOpen: boolean; onClose: () =>
     .flatMap(({ key, word }) => (key === undefined ? [] : [[`g ${key}`, word] as const]));
   return (
     <Dialog title="Keyboard shortcuts" isOpen={isOpen} onClose={onClose}>
-      <dl className="kv">
+      <dl className="kv is-double">
         {[...others, ...places].map(([keys, what]) => (
           <div key={keys}>
             <dt>

@@ -6,6 +6,7 @@ import { Page } from '../app/page.tsx';
 import { AskedAct } from '../app/resource-acts.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Ago } from '../ui/time.tsx';
 
 type Key = Answer<'GET /api-keys'>['data'][number];
@@ -27,10 +28,7 @@ function ApiKeys(): ReactElement {
   const org = useOrganization();
   const { rows, error, isLoading, hasMore, loadMore, refresh } = usePages('GET /api-keys', {}, keysOf);
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>API keys</h2>
-      </header>
+    <Panel title="API keys">
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
       {isLoading ? <Loading what="the keys" /> : null}
       {!isLoading && error === null && rows.length === 0 ? (
@@ -50,7 +48,7 @@ function ApiKeys(): ReactElement {
           More keys
         </button>
       ) : null}
-    </section>
+    </Panel>
   );
 }
 
@@ -60,12 +58,14 @@ function KeyRow({ apiKey }: { apiKey: Key }): ReactElement {
   return (
     <tr>
       <td>{name}</td>
-      <td className="mono">{prefix}…</td>
-      <td>{role}</td>
-      <td>{scopes.join(', ')}</td>
-      <td>{lastUsedAt === null ? <span className="dim">never</span> : <Ago at={lastUsedAt} />}</td>
-      <td>{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
-      <td>{madeBy(createdBy)}</td>
+      <td className="mono" data-label="Key">
+        {prefix}…
+      </td>
+      <td data-label="Role">{role}</td>
+      <td data-label="Scopes">{scopes.join(', ')}</td>
+      <td data-label="Last use">{lastUsedAt === null ? <span className="dim">never</span> : <Ago at={lastUsedAt} />}</td>
+      <td data-label="Expires">{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
+      <td data-label="Made by">{madeBy(createdBy)}</td>
       <td>
         <AskedAct
           word="Revoke key"
@@ -84,10 +84,7 @@ function Sessions(): ReactElement {
   const { data, error, refetch } = useRead('GET /sessions', {}, { everyMs: 60_000 });
   const retry = useCallback(() => void refetch(), [refetch]);
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>Sessions</h2>
-      </header>
+    <Panel title="Sessions">
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={retry} />}
       {data === undefined && error === null ? <Loading what="the sessions" /> : null}
       {data?.data.length === 0 ? <p className="panel-body muted">Nobody is signed in to the console.</p> : null}
@@ -98,7 +95,7 @@ function Sessions(): ReactElement {
           ))}
         </ScrolledTable>
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -111,15 +108,19 @@ function SessionRow({ session }: { session: KnownSession }): ReactElement {
         {who}
         {isCurrent ? <span className="sub"> this browser</span> : null}
       </td>
-      <td className="mono">{address}</td>
-      <td className="muted">{userAgent}</td>
-      <td>
+      <td className="mono" data-label="Address">
+        {address}
+      </td>
+      <td className="muted" data-label="Browser">
+        {userAgent}
+      </td>
+      <td data-label="Since">
         <Ago at={createdAt} />
       </td>
-      <td>
+      <td data-label="Last seen">
         <Ago at={lastSeenAt} />
       </td>
-      <td>{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
+      <td data-label="Ends">{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td>
         <AskedAct
           word="Revoke session"
@@ -138,7 +139,7 @@ function ScrolledTable({ label, titles, children }: { label: string; titles: rea
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="table-wrap" tabIndex={0} aria-label={label}>
-      <table className="table">
+      <table className="table is-stack">
         <thead>
           <tr>
             {titles.map((title) => (

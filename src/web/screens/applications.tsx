@@ -97,9 +97,6 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
       }
       foot={
         <>
-          <DeleteAct family="webhook-applications" id={id} noun="application" name={name} updatedAt={updatedAt} onDeleted={onClose}>
-            <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
-          </DeleteAct>
           <AsCode name="GET /webhook-applications/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="applications" id={id} />
@@ -112,6 +109,9 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
               inputOf: (isOn) => ({ ...input, body: disabledChange(isOn, disabledReason) }),
             })}
           />
+          <DeleteAct family="webhook-applications" id={id} noun="application" name={name} updatedAt={updatedAt} onDeleted={onClose}>
+            <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
+          </DeleteAct>
         </>
       }
     >

@@ -69,7 +69,7 @@ function Part({ part: { title, rows }, onlyChanges }: { part: DiffPart; onlyChan
       ))}
       {onlyChanges && equal.length > 0 ? (
         <tr className="same">
-          <th scope="row">{equal.length} more</th>
+          <th scope="row">{shown.length === 0 ? `all ${equal.length}` : `${equal.length} more`}</th>
           <td colSpan={2}>equal</td>
         </tr>
       ) : null}

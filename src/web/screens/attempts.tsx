@@ -3,6 +3,7 @@ import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { bytes, duration } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 import { Preformatted } from '../ui/preformatted.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
@@ -101,24 +102,19 @@ const phases = [
 ] as const;
 /** The wait for a connection, and the body of the answer. */
 const rest = ['rest', 'Rest', 'f-line'] as const;
-const barWidth = 690;
-const labelWidth = 100;
 
 /** How long each part of the attempts took, on one scale. */
 export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): ReactElement | null {
   const timed = attempts.filter(({ detail }) => detail !== undefined);
   if (timed.length === 0) return null;
   const hasRest = timed.some(({ detail }) => detail !== undefined && restMs(detail) > 0);
-  const longest = Math.max(1, ...timed.map(({ detail }) => detail?.phases.totalMs ?? 0));
-  const scale = (barWidth - labelWidth - 90) / longest;
+  const longestMs = Math.max(1, ...timed.map(({ detail }) => detail?.phases.totalMs ?? 0));
   return (
     <div className="stack">
-      <div className="waterfall">
-        <svg viewBox={`0 0 ${barWidth} ${timed.length * 26}`} role="img" aria-label={timed.map(inWords).join(' ')}>
-          {timed.map((attempt, index) => (
-            <Bar key={attempt.number} attempt={attempt} y={index * 26} scale={scale} />
-          ))}
-        </svg>
+      <div className="waterfall" role="img" aria-label={timed.map(inWords).join(' ')}>
+        {timed.map((attempt) => (
+          <Bar key={attempt.number} attempt={attempt} longestMs={longestMs} />
+        ))}
       </div>
       <p className="legend small">
         {[...phases, ...(hasRest ? [rest] : [])].map(([key, word, fill]) => (
@@ -134,26 +130,25 @@ export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): React
   );
 }
 
-function Bar({ attempt: { number, detail }, y, scale }: { attempt: Attempt; y: number; scale: number }): ReactElement | null {
+/** A line of the waterfall: a millisecond is a unit of the drawing, whose letters would be stretched with it. */
+function Bar({ attempt: { number, detail }, longestMs }: { attempt: Attempt; longestMs: number }): ReactElement | null {
   if (detail === undefined) return null;
-  let x = labelWidth;
+  let x = 0;
   const bars = phases.map(([key, , fill]) => {
-    const width = (detail.phases[key] ?? 0) * scale;
-    const bar = <rect key={key} className={fill} x={x} y={y + 4} width={width} height="14" />;
+    const width = detail.phases[key] ?? 0;
+    const bar = <rect key={key} className={fill} x={x} width={width} height="1" />;
     x += width;
     return bar;
   });
   return (
-    <g>
-      <text className="t" x="0" y={y + 15}>
-        Attempt {number}
-      </text>
-      {bars}
-      <rect className="f-line" x={x} y={y + 4} width={restMs(detail) * scale} height="14" />
-      <text x={Math.max(x, labelWidth + detail.phases.totalMs * scale) + 6} y={y + 15}>
-        {duration(detail.phases.totalMs)}
-      </text>
-    </g>
+    <>
+      <span className="medium">Attempt {number}</span>
+      <svg viewBox={`0 0 ${longestMs} 1`} preserveAspectRatio="none" aria-hidden="true">
+        {bars}
+        <rect className="f-line" x={x} width={restMs(detail)} height="1" />
+      </svg>
+      <span className="end muted">{duration(detail.phases.totalMs)}</span>
+    </>
   );
 }
 
@@ -172,11 +167,7 @@ export function AttemptDetail({ attempt, sentTo }: { attempt: Attempt; sentTo: S
   const { detail, responseBody, errorType, errorMessage, responseStatus, durationMs, payloadForm, signatureScheme } = attempt;
   return (
     <div className="cols-2">
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Response</h2>
-          <span className="hint">{duration(durationMs)}</span>
-        </header>
+      <Panel title="Response" hint={duration(durationMs)}>
         <div className="panel-body stack">
           <dl className="kv is-tight">
             <dt>Status</dt>
@@ -206,16 +197,16 @@ export function AttemptDetail({ attempt, sentTo }: { attempt: Attempt; sentTo: S
           <Headers headers={detail?.responseHeaders ?? null} isCut={detail?.headersTruncated === true} />
           {responseBody === null || responseBody === '' ? null : <Preformatted label="Response body">{responseBody}</Preformatted>}
         </div>
-      </section>
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Request</h2>
-          {detail === undefined ? null : <span className="hint">{bytes(detail.requestBytes)}</span>}
-          <span className="spacer" />
-          {detail?.requestHeaders == null || sentTo === null ? null : (
+      </Panel>
+      <Panel
+        title="Request"
+        hint={detail === undefined ? undefined : bytes(detail.requestBytes)}
+        end={
+          detail?.requestHeaders == null || sentTo === null ? null : (
             <CopyButton text={attemptCurl(detail.requestHeaders, sentTo)} label="Copy as curl" isQuiet />
-          )}
-        </header>
+          )
+        }
+      >
         <div className="panel-body stack">
           <dl className="kv is-tight">
             <dt>Body</dt>
@@ -232,7 +223,7 @@ export function AttemptDetail({ attempt, sentTo }: { attempt: Attempt; sentTo: S
             <Headers headers={detail.requestHeaders} isCut={detail.headersTruncated} />
           )}
         </div>
-      </section>
+      </Panel>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import type { Input } from '../api/client.ts';
 import { useWrite } from '../app/use-api.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { count, quantity, sentQuantity } from '../ui/format.ts';
+import { count, quantity, quantityOf } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Clock } from '../ui/time.tsx';
 
@@ -216,7 +216,7 @@ function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { cl
     counted:
       sum.matched === 0
         ? 'Nothing that waits matches the filters of the list.'
-        : `${sentQuantity(sum.matched, what)} ${sum.matched === 1 ? 'matches' : 'match'} the filters of the list.`,
+        : `${quantityOf(sum.matched, what)} ${sum.matched === 1 ? 'matches' : 'match'} the filters of the list.`,
     cancelling: `${quantity(sum.cancelled, 'is', 'are')} cancelled so far.`,
     done: `${quantity(sum.cancelled, 'is', 'are')} cancelled. ${quantity(sum.cancelling, 'ends', 'end')} with the attempt that is under way, ${quantity(sum.skipped, 'is', 'are')} left alone: ended before, gone, or on the way to another shard.`,
   };
@@ -239,7 +239,7 @@ function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { cl
         </button>
         {at === 'counted' && sum.matched > 0 ? (
           <button type="button" className="btn is-danger" onClick={cancel}>
-            Cancel {sentQuantity(sum.matched, what)}
+            Cancel {quantityOf(sum.matched, what)}
           </button>
         ) : null}
         {at === 'cancelling' && failure !== null ? (

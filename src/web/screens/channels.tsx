@@ -116,9 +116,6 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
       }
       foot={
         <>
-          <DeleteAct family="notification-channels" id={id} noun="channel" name={name} updatedAt={channel.updatedAt} onDeleted={onClose}>
-            <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
-          </DeleteAct>
           <AsCode name="GET /notification-channels/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="channels" id={id} />
@@ -126,6 +123,9 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
             isOn={enabled}
             write={switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) })}
           />
+          <DeleteAct family="notification-channels" id={id} noun="channel" name={name} updatedAt={channel.updatedAt} onDeleted={onClose}>
+            <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
+          </DeleteAct>
           <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>
             {test.isPending ? 'Sending…' : 'Send a test'}
           </button>
@@ -198,7 +198,8 @@ function Alert({ alert }: { alert: Answer<'GET /notification-channels/{id}/alert
       <dd>
         <State state={status} /> {responseStatus === null ? null : <Code status={responseStatus} />}{' '}
         {isTest ? 'Test' : `${alertWords[type]}${ofHowMany === 1 ? '' : ` (${count(ofHowMany)})`}: ${route?.name} to ${destination?.name}`}
-        {attempts === 1 ? null : <span className="muted">, attempt {count(attempts)}</span>} <span className="sub">{errorMessage}</span>
+        {attempts === 1 ? null : <span className="muted">, attempt {count(attempts)}</span>}
+        {errorMessage === null ? null : <span className="sub">: {errorMessage}</span>}
       </dd>
     </>
   );

@@ -114,7 +114,7 @@ function Week({ schedule, past, today, days, to }: WeekProps): ReactElement {
         <p>
           {schedule === null
             ? 'Nothing ran, or it is longer ago than the histories of the jobs reach.'
-            : 'Jobs that are not active have none.'}
+            : 'A job that is active runs by its schedule; those that are not active have no runs.'}
         </p>
       </Empty>
     );

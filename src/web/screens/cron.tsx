@@ -179,11 +179,6 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
       }
       foot={
         <>
-          <DeleteAct family="cron" id={id} noun="cron job" name={name} updatedAt={updatedAt} onDeleted={onClose}>
-            <p>
-              {url} is no longer called at {cronExpression}. The history of its runs goes, too.
-            </p>
-          </DeleteAct>
           <AsCode name="GET /cron/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="cron" id={id} />
@@ -191,6 +186,11 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
             isOn={isActive}
             write={switchWrite({ name, isOn: isActive, change, inputOf: (isOn) => ({ ...input, body: { isActive: isOn } }) })}
           />
+          <DeleteAct family="cron" id={id} noun="cron job" name={name} updatedAt={updatedAt} onDeleted={onClose}>
+            <p>
+              {url} is no longer called at {cronExpression}. The history of its runs goes, too.
+            </p>
+          </DeleteAct>
           <button type="button" className="btn is-primary" disabled={run.isPending} onClick={() => run.mutate({ ...input, body: {} })}>
             {run.isPending ? 'Running…' : 'Run now'}
           </button>

@@ -181,7 +181,7 @@ function Answer({ total, byReason, targets }: AnswerProps): ReactElement {
       <div>
         <p>
           {count(total)} {total === 1 ? 'delivery is a dead letter' : 'deliveries are dead letters'}
-          {targets.length === 0 ? null : ', most of them to '}
+          {targets.length === 0 ? null : targets[0]?.count === total ? (total === 1 ? ', to ' : ', all of them to ') : ', most of them to '}
           {targets.map(({ destinationId, count: each }, index) => (
             <span key={destinationId}>
               {index === 0 ? '' : ', '}
@@ -196,7 +196,7 @@ function Answer({ total, byReason, targets }: AnswerProps): ReactElement {
         </p>
         <p>
           {Object.entries(byReason)
-            .map(([reason, each]) => `${count(each)} because ${reasonWords[reason] ?? reason}`)
+            .map(([reason, each]) => `${each === total ? 'Given up' : count(each)} because ${reasonWords[reason] ?? reason}`)
             .join('; ')}
           .
         </p>

@@ -49,7 +49,7 @@ export function useDeliveryColumns(): readonly Column<Delivery>[] {
     () => [
       { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
       { title: 'State', cell: ({ status }) => <State state={status} /> },
-      { title: 'Delivery', className: 'mono', cell: ({ id }) => <DeliveryLink id={id} /> },
+      { title: 'Delivery', className: 'mono p2', cell: ({ id }) => <DeliveryLink id={id} /> },
       {
         title: 'Destination',
         cell: ({ destinationId }) =>
@@ -59,9 +59,9 @@ export function useDeliveryColumns(): readonly Column<Delivery>[] {
             <span title={destinationId}>{names.get(destinationId) ?? shortId(destinationId)}</span>
           ),
       },
-      { title: 'Last answer', className: 'grow muted', cell: ({ lastErrorMessage }) => lastErrorMessage },
-      { title: 'Attempts', className: 'num p2', cell: ({ attempts, maxAttempts }) => `${attempts} of ${maxAttempts}` },
-      { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
+      { title: 'Last answer', className: 'grow muted p2', cell: ({ lastErrorMessage }) => lastErrorMessage },
+      { title: 'Attempts', className: 'num p3', cell: ({ attempts, maxAttempts }) => `${attempts} of ${maxAttempts}` },
+      { title: 'Code', className: 'num p2', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
       {
         title: 'Next',
         className: 'num p3',
@@ -113,7 +113,13 @@ export function Deliveries(): ReactElement {
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No delivery yet">
-            <p>A delivery is made when a route takes an event. The routes screen shows which routes there are.</p>
+            <p>
+              A delivery is made when a{' '}
+              <Link to="/o/$org/routes" params={{ org }}>
+                route
+              </Link>{' '}
+              takes an event.
+            </p>
           </Empty>
         }
       />

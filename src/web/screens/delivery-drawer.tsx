@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { shortId } from '../ui/format.ts';
@@ -51,6 +52,18 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
                   {shortId(delivery.eventId)}
                 </Link>
               </dd>
+              <dt>Route</dt>
+              <dd>
+                <IdLink id={delivery.routeId} />
+              </dd>
+              {delivery.destinationId === null ? null : (
+                <>
+                  <dt>Destination</dt>
+                  <dd>
+                    <IdLink id={delivery.destinationId} />
+                  </dd>
+                </>
+              )}
             </dl>
           </section>
           <section>

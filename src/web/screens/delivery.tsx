@@ -4,6 +4,7 @@ import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 import { shellQuoted } from '../ui/shell-text.ts';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
@@ -41,10 +42,7 @@ export function DeliveryStory(): ReactElement {
       }
       facts={
         delivery === undefined ? null : (
-          <section className="panel">
-            <header className="panel-head">
-              <h2>Delivery</h2>
-            </header>
+          <Panel title="Delivery">
             <div className="panel-body">
               <dl className="kv">
                 <dt>State</dt>
@@ -104,7 +102,7 @@ export function DeliveryStory(): ReactElement {
                 )}
               </dl>
             </div>
-          </section>
+          </Panel>
         )
       }
     />

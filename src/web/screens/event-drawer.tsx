@@ -1,12 +1,16 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
 import { EventPayload } from '../app/event-payload.tsx';
+import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { bytes, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+
+type Event = Answer<'GET /events/{id}'>;
 
 /** An event beside its list: how it stands, and its payload. */
 export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
@@ -45,7 +49,7 @@ export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }
               <dt>Deliveries</dt>
               <dd>{event.deliveryCount}</dd>
               {event.deliveries.slice(0, 5).map((delivery) => (
-                <DeliveryLine key={delivery.id} id={delivery.id} status={delivery.status} message={delivery.lastErrorMessage} />
+                <DeliveryLine key={delivery.id} delivery={delivery} />
               ))}
             </dl>
           </section>
@@ -64,17 +68,17 @@ export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }
   );
 }
 
-function DeliveryLine({ id, status, message }: { id: string; status: string; message: string | null }): ReactElement {
+function DeliveryLine({ delivery: { id, routeId, status, lastErrorMessage } }: { delivery: Event['deliveries'][number] }): ReactElement {
   const org = useOrganization();
   return (
     <>
       <dt>
-        <Link className="id" to="/o/$org/deliveries/$id" params={{ org, id }}>
+        <Link className="id" to="/o/$org/deliveries/$id" params={{ org, id }} title={id}>
           {shortId(id)}
         </Link>
       </dt>
       <dd>
-        <State state={status} /> <span className="sub">{message}</span>
+        <State state={status} /> <IdLink id={routeId} /> <span className="sub">{lastErrorMessage}</span>
       </dd>
     </>
   );

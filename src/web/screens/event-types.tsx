@@ -100,9 +100,6 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
       }
       foot={
         <>
-          <DeleteAct family="event-types" id={id} noun="event type" name={name} updatedAt={updatedAt} onDeleted={onClose}>
-            <EventTypeEffect subscriptionCount={subscriptionCount} />
-          </DeleteAct>
           <AsCode name="GET /event-types/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="event-types" id={id} />
@@ -110,6 +107,9 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
             isOn={isEnabled}
             write={switchWrite({ name, isOn: isEnabled, change, inputOf: (isOn) => ({ ...input, body: { isEnabled: isOn } }) })}
           />
+          <DeleteAct family="event-types" id={id} noun="event type" name={name} updatedAt={updatedAt} onDeleted={onClose}>
+            <EventTypeEffect subscriptionCount={subscriptionCount} />
+          </DeleteAct>
         </>
       }
     >
@@ -140,7 +140,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
           <SendEvent eventTypeId={id} isSmall />
         </header>
         {examplePayload === null ? (
-          <p className="small muted">It has none.</p>
+          <p className="small muted">It has none. One can be added with Edit.</p>
         ) : (
           <Payload source={{ text: examplePayload }} contentType="application/json" />
         )}
@@ -153,7 +153,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
         {schema === null ? (
           <p className="small muted">It has none, so every payload is taken.</p>
         ) : (
-          <Payload source={{ text: schema }} contentType="application/json" />
+          <Payload source={{ text: schema }} contentType="application/json" root="schema" />
         )}
       </section>
     </Drawer>

@@ -8,6 +8,7 @@ import { Page } from '../app/page.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { bytes, count, quantity, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { Advice, ExplanationLine, Steps } from './explanation.tsx';
@@ -34,8 +35,10 @@ const reasonWords: Record<Unreached['reason'], string> = {
 export function EventStory(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/events/$id' });
-  const { data: event, error, refetch } = useRead('GET /events/{id}', { path: { id } }, { everyMs: 2000 });
-  const { data: explanation } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
+  const { data: event, error: unread, refetch } = useRead('GET /events/{id}', { path: { id } }, { everyMs: 2000 });
+  const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
+  // The explanation says more of what is not there.
+  const error = unread === null ? null : (unexplained ?? unread);
   return (
     <Page
       title={event === undefined ? `Event ${shortId(id)}` : `${event.sourceName} ${shortId(id)}`}
@@ -60,18 +63,12 @@ export function EventStory(): ReactElement {
             <Deliveries event={event} />
             <WhyNot event={event} />
           </div>
-          <aside className="stack side-facts" aria-label="Facts">
-            <section className="panel">
-              <header className="panel-head">
-                <h2>Payload</h2>
-                <span className="hint">
-                  {bytes(event.size)}, {event.contentType}
-                </span>
-              </header>
+          <aside className="side-facts" aria-label="Facts">
+            <Panel title="Payload" hint={`${bytes(event.size)}, ${event.contentType}`}>
               <div className="panel-body">
                 <EventPayload key={id} event={event} />
               </div>
-            </section>
+            </Panel>
             <Facts event={event} />
             {explanation === undefined ? null : <Advice advice={explanation.advice} />}
           </aside>
@@ -128,9 +125,12 @@ function WhyNot({ event: { unreached } }: { event: Event }): ReactElement | null
           <li key={route.routeId}>
             <IdLink id={route.routeId} />
             <span className="why">
-              {reasonWords[route.reason]}
-              {route.conditions.map((condition) => (
-                <Condition key={condition.index} condition={condition} />
+              {route.reason === 'condition_false' && route.conditions.length > 0 ? null : reasonWords[route.reason]}
+              {route.conditions.map((condition, index) => (
+                <span key={condition.index}>
+                  {index > 0 ? '; ' : route.reason === 'condition_false' ? '' : ': '}
+                  <Condition condition={condition} />
+                </span>
               ))}
               {route.error === null ? null : <code>{route.error}</code>}
               {route.changedSince ? <span className="sub"> The route has changed since.</span> : null}
@@ -146,7 +146,6 @@ function WhyNot({ event: { unreached } }: { event: Event }): ReactElement | null
 function Condition({ condition: { field, operator, expected, actual } }: { condition: Unreached['conditions'][number] }): ReactElement {
   return (
     <>
-      {': '}
       <code>
         {field} {operator} {JSON.stringify(expected)}
       </code>{' '}
@@ -157,10 +156,7 @@ function Condition({ condition: { field, operator, expected, actual } }: { condi
 
 function Facts({ event }: { event: Event }): ReactElement {
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>Event</h2>
-      </header>
+    <Panel title="Event">
       <div className="panel-body">
         <dl className="kv">
           <dt>Source</dt>
@@ -208,6 +204,6 @@ function Facts({ event }: { event: Event }): ReactElement {
           </dl>
         </details>
       </div>
-    </section>
+    </Panel>
   );
 }

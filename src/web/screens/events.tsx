@@ -28,7 +28,7 @@ const columns: readonly Column<Event>[] = [
   { title: 'Received', className: 'mono', cell: ({ receivedAt }) => <Clock at={receivedAt} /> },
   { title: 'State', cell: ({ status }) => <State state={status} /> },
   { title: 'Source', className: 'grow', cell: ({ sourceName }) => sourceName },
-  { title: 'Event', className: 'mono', cell: ({ id }) => <EventLink id={id} /> },
+  { title: 'Event', className: 'mono p2', cell: ({ id }) => <EventLink id={id} /> },
   { title: 'Content type', className: 'p3 muted', cell: ({ contentType }) => contentType },
   { title: 'Size', className: 'num p2 muted', cell: ({ size }) => bytes(size) },
   { title: 'Deliveries', className: 'num p2', cell: ({ deliveryCount }) => count(deliveryCount) },
@@ -59,7 +59,13 @@ export function Events(): ReactElement {
         drawer={(id, close) => <EventDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No event yet" command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}>
-            <p>An event arrives when a sender calls the address of a source. The sources screen has those addresses.</p>
+            <p>
+              An event arrives when a sender calls the address of a{' '}
+              <Link to="/o/$org/sources" params={{ org }}>
+                source
+              </Link>
+              .
+            </p>
           </Empty>
         }
       />

@@ -6,6 +6,7 @@ import { AnswerLine } from '../ui/answer.tsx';
 import { duration } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Command, Failure } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { type Tone, toneOfState } from '../ui/state.tsx';
 import { Clock, Countdown } from '../ui/time.tsx';
 
@@ -22,7 +23,7 @@ export function ExplanationLine({
   const second = furtherText(summary, waitsFor ?? next);
   const countdown = next === null || next.at === null ? undefined : <UntilNext at={next.at} what={next.what} />;
   return (
-    <AnswerLine tone={toneOfState(state.toLowerCase())} question={question} act={countdown}>
+    <AnswerLine tone={toneOfAnswer(state.toLowerCase(), waitsFor)} question={question} act={countdown}>
       <p>
         <WithLinks text={summary} />
       </p>
@@ -33,6 +34,12 @@ export function ExplanationLine({
       )}
     </AnswerLine>
   );
+}
+
+/** What has failed and waits for a retry has not failed for good. */
+function toneOfAnswer(state: string, waitsFor: Explanation['waitsFor']): Tone {
+  if (state !== 'failed' || waitsFor === null) return toneOfState(state);
+  return toneOfState(waitsFor.reason.includes('circuit') ? 'circuit_open' : 'retrying');
 }
 
 /** What the summary has not said already. */
@@ -90,10 +97,7 @@ function Later({ from, to }: { from: string | null; to: string }): ReactElement 
 export function Advice({ advice }: { advice: Explanation['advice'] }): ReactElement | null {
   if (advice.length === 0) return null;
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>What you can do</h2>
-      </header>
+    <Panel title="What you can do">
       <div className="panel-body stack">
         {advice.map(({ text, command }) => (
           <div key={text} className="stack">
@@ -102,7 +106,7 @@ export function Advice({ advice }: { advice: Explanation['advice'] }): ReactElem
           </div>
         ))}
       </div>
-    </section>
+    </Panel>
   );
 }
 

@@ -6,6 +6,7 @@ import { useRead } from '../app/use-api.ts';
 import { bytes, count, duration, percent } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 
@@ -49,25 +50,20 @@ function Parts({ shown }: { shown: Shown }): ReactElement {
           </div>
         </div>
       ))}
-      <Panel title="Redis" part="redis" shown={shown}>
+      <PartPanel title="Redis" part="redis" shown={shown}>
         {redis === null ? null : <Servers redis={redis} />}
-      </Panel>
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Versions</h2>
-        </header>
-        {versions.length === 0 ? <p className="panel-body muted">None.</p> : <Versions versions={versions} />}
-      </section>
-      <Panel title="Delivery pools" part={pools === null ? 'workers' : 'pools'} shown={shown}>
+      </PartPanel>
+      <Panel title="Versions">{versions.length === 0 ? <p className="panel-body muted">None.</p> : <Versions versions={versions} />}</Panel>
+      <PartPanel title="Delivery pools" part={pools === null ? 'workers' : 'pools'} shown={shown}>
         {pools === null || pools.length === 0 ? null : <Pools pools={pools} />}
-      </Panel>
-      <Panel title="Workers" part="workers" shown={shown} total={workers?.total}>
+      </PartPanel>
+      <PartPanel title="Workers" part="workers" shown={shown} total={workers?.total}>
         {workers === null || workers.data.length === 0 ? null : <Workers workers={workers.data} />}
-      </Panel>
-      <Panel title="Shards" part="shards" shown={shown} total={shards?.total}>
+      </PartPanel>
+      <PartPanel title="Shards" part="shards" shown={shown} total={shards?.total}>
         {shards === null ? null : <Shards shards={shards.data} />}
-      </Panel>
-      <Panel title="Processes" part="processes" shown={shown} total={processes?.total}>
+      </PartPanel>
+      <PartPanel title="Processes" part="processes" shown={shown} total={processes?.total}>
         {processes === null ? null : (
           <Table
             label="Processes"
@@ -80,12 +76,12 @@ function Parts({ shown }: { shown: Shown }): ReactElement {
             }))}
           />
         )}
-      </Panel>
+      </PartPanel>
     </>
   );
 }
 
-interface PanelProps {
+interface PartPanelProps {
   title: string;
   part: Part;
   shown: Shown;
@@ -94,17 +90,13 @@ interface PanelProps {
 }
 
 /** A part of the installation, or why it is not there. */
-function Panel({ title, part, shown, total, children }: PanelProps): ReactElement {
+function PartPanel({ title, part, shown, total, children }: PartPanelProps): ReactElement {
   const unread = shown.unread.find((each) => each.part === part);
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>{title}</h2>
-        {total === undefined ? null : <span className="hint">{count(total)}</span>}
-      </header>
+    <Panel title={title} hint={total === undefined ? undefined : count(total)}>
       {unread === undefined ? null : <p className="panel-body muted">{unread.reason}</p>}
       {children ?? (unread === undefined ? <p className="panel-body muted">None.</p> : null)}
-    </section>
+    </Panel>
   );
 }
 
@@ -119,7 +111,7 @@ function Servers({ redis: { mode, servers } }: { redis: NonNullable<Shown['redis
     'Last snapshot': snapshotAt === null ? 'never' : <Ago at={snapshotAt} />,
     Replicas: count(replicas),
   }));
-  return <Table label="Redis" rows={rows} />;
+  return <Table label="Redis" rows={rows} numbers={['Replicas']} />;
 }
 
 function Versions({ versions }: { versions: Shown['versions'] }): ReactElement {
@@ -140,7 +132,7 @@ function Pools({ pools }: { pools: NonNullable<Shown['pools']> }): ReactElement 
     'Replicas ready': replicas === null ? '–' : count(replicas.ready),
     Conditions: conditions === null ? '–' : <Conditions conditions={conditions} />,
   }));
-  return <Table label="Delivery pools" rows={rows} />;
+  return <Table label="Delivery pools" rows={rows} numbers={['Workers', 'Attempts at a time', 'Replicas wanted', 'Replicas ready']} />;
 }
 
 type Condition = NonNullable<NonNullable<Shown['pools']>[number]['conditions']>[number];
@@ -173,7 +165,7 @@ function Workers({ workers }: { workers: NonNullable<Shown['workers']>['data'] }
     'Attempts at a time': slots === null ? '–' : count(slots),
     'Last heartbeat': lastSeenAt === null ? '–' : <Ago at={lastSeenAt} />,
   }));
-  return <Table label="Workers" rows={rows} />;
+  return <Table label="Workers" rows={rows} numbers={['Attempts at a time']} />;
 }
 
 function Shards({ shards }: { shards: NonNullable<Shown['shards']>['data'] }): ReactElement {
@@ -186,19 +178,28 @@ function Shards({ shards }: { shards: NonNullable<Shown['shards']>['data'] }): R
     'Dead letters': count(deadLetters),
     Outbox: count(outboxEntries),
   }));
-  return <Table label="Shards" rows={rows} />;
+  const numbers = ['Unfinished', 'Waiting for a retry', 'Scheduled', 'Processing', 'Dead letters', 'Outbox'];
+  return <Table label="Shards" rows={rows} numbers={numbers} />;
 }
 
-/** `rows`: cells by the title of their column. */
-function Table({ label, rows }: { label: string; rows: readonly Record<string, ReactNode>[] }): ReactElement {
+interface TableProps {
+  label: string;
+  /** Cells by the title of their column. */
+  rows: readonly Record<string, ReactNode>[];
+  /** Titles of the columns with numbers. */
+  numbers?: readonly string[];
+}
+
+function Table({ label, rows, numbers = [] }: TableProps): ReactElement {
+  const classOf = (title: string): string | undefined => (numbers.includes(title) ? 'num' : undefined);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="table-wrap" tabIndex={0} aria-label={label}>
-      <table className="table">
+      <table className="table is-stack">
         <thead>
           <tr>
             {Object.keys(rows[0] ?? {}).map((title) => (
-              <th key={title} scope="col">
+              <th key={title} scope="col" className={classOf(title)}>
                 {title}
               </th>
             ))}
@@ -209,7 +210,9 @@ function Table({ label, rows }: { label: string; rows: readonly Record<string, R
             // biome-ignore lint/suspicious/noArrayIndexKey: a row has no state
             <tr key={at}>
               {Object.entries(cells).map(([title, cell]) => (
-                <td key={title}>{cell}</td>
+                <td key={title} className={classOf(title)} data-label={title}>
+                  {cell}
+                </td>
               ))}
             </tr>
           ))}

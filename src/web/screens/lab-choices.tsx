@@ -119,11 +119,11 @@ export function Choice({ label, value, isFixed = false, candidates, onChange, ch
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {candidates?.notice}
       {candidates?.search}
       <select className="input" id={id} value={value} disabled={isFixed} onChange={({ target }) => onChange(target.value)}>
         {children}
       </select>
+      {candidates?.notice}
     </div>
   );
 }

@@ -60,6 +60,8 @@ export interface KindOfLab {
   start: Draft;
   /** The words of what passes and what does not. */
   passes: string;
+  /** Of several. Default: `passes`. */
+  severalPass?: string;
   fails: string;
 }
 
@@ -79,6 +81,7 @@ export const kinds: Record<LabKind, KindOfLab> = {
       type: 'jsonata',
     },
     passes: 'Passes',
+    severalPass: 'Pass',
     fails: 'Held back',
   },
   expression: {

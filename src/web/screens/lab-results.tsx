@@ -4,6 +4,7 @@ import { useOrganization } from '../app/use-api.ts';
 import { count, shortId } from '../ui/format.ts';
 import { laidOut } from '../ui/json-text.ts';
 import { Failure } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Progress } from '../ui/progress.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
@@ -26,15 +27,18 @@ export function LabResults({ run, kind }: { run: Run; kind: KindOfLab }): ReactE
   const done = passes + fails + skipped + errors;
   const open = chosen ?? rows.find(({ outcome }) => outcome?.made !== undefined)?.event.id;
   return (
-    <section className="panel" aria-label="Results">
-      <header className="panel-head">
-        <h2>Results</h2>
-        <span className="hint" role="status">
+    <Panel
+      title="Results"
+      hint={
+        <span role="status">
           {isRunning ? `${count(done)} of ${count(rows.length)} tried: ` : ''}
-          {count(passes)} {kind.passes.toLowerCase()}, {count(fails)} {kind.fails.toLowerCase()}, {count(errors)} failed
+          {count(passes)} {(passes === 1 ? kind.passes : (kind.severalPass ?? kind.passes)).toLowerCase()}, {count(fails)}{' '}
+          {kind.fails.toLowerCase()}, {count(errors)} failed
           {skipped === 0 ? '' : `, ${count(skipped)} skipped`}
         </span>
-      </header>
+      }
+      isRegion
+    >
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
       <div className="panel-body">
         <Progress
@@ -79,7 +83,7 @@ export function LabResults({ run, kind }: { run: Run; kind: KindOfLab }): ReactE
           </tbody>
         </table>
       </section>
-    </section>
+    </Panel>
   );
 }
 

@@ -12,6 +12,12 @@ import { Empty, Failure, Loading } from '../ui/notices.tsx';
 
 const everyMs = 10_000;
 
+/** The name that people see. */
+function nameIn(spec: unknown): string | null {
+  const { name }: { name?: unknown } = Object(spec);
+  return typeof name === 'string' ? name : null;
+}
+
 /** What does Kubernetes have of this resource, and who owns which of its fields? */
 export function ManifestPage(): ReactElement {
   const org = useOrganization();
@@ -27,7 +33,7 @@ export function ManifestPage(): ReactElement {
       title={data?.answer.manifest.metadata.name ?? shortId(id)}
       crumbs={
         <Link to="/o/$org/id/$id" params={{ org, id }}>
-          {shortId(id)}
+          {nameIn(data?.answer.manifest.spec) ?? shortId(id)}
         </Link>
       }
       sub={data?.answer.manifest.kind}

@@ -4,11 +4,12 @@ import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 import { shellQuoted } from '../ui/shell-text.ts';
 import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
 import { CancellationFacts, CancelMessage } from './cancel.tsx';
-import { MessageState } from './messages.tsx';
+import { MessageState } from './message-state.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
 
@@ -45,10 +46,7 @@ export function MessageStory(): ReactElement {
       }
       facts={
         message === undefined ? null : (
-          <section className="panel">
-            <header className="panel-head">
-              <h2>Message</h2>
-            </header>
+          <Panel title="Message">
             <div className="panel-body">
               <dl className="kv">
                 <dt>State</dt>
@@ -100,7 +98,7 @@ export function MessageStory(): ReactElement {
                 )}
               </dl>
             </div>
-          </section>
+          </Panel>
         )
       }
     />

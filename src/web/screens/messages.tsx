@@ -11,10 +11,11 @@ import type { FilterField } from '../ui/filters.tsx';
 import { shortId } from '../ui/format.ts';
 import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
-import { Code, State, stateWord } from '../ui/state.tsx';
+import { Code } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { CancelMessages, severalOf } from './cancel.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
+import { MessageState, messageWord } from './message-state.tsx';
 import { SendEvent } from './send-event.tsx';
 
 type Message = RowOf<'GET /outbound-messages'>;
@@ -37,10 +38,10 @@ export const messageColumns: readonly Column<Message>[] = [
   { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
   { title: 'State', cell: ({ status }) => <MessageState status={status} /> },
   { title: 'Type', cell: ({ eventType }) => eventType },
-  { title: 'Message', className: 'mono', cell: ({ id }) => <MessageLink id={id} /> },
+  { title: 'Message', className: 'mono p2', cell: ({ id }) => <MessageLink id={id} /> },
   { title: 'Application', className: 'p3 muted', cell: ({ applicationName, applicationId }) => applicationName ?? shortId(applicationId) },
   { title: 'Endpoint', className: 'p2 grow muted', cell: ({ endpointUrl, endpointId }) => endpointUrl ?? shortId(endpointId) },
-  { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
+  { title: 'Code', className: 'num p2', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
 ];
 const keyOf = ({ id }: Message): string => id;
 
@@ -90,15 +91,6 @@ export function Messages(): ReactElement {
       />
     </Page>
   );
-}
-
-/** A message that has failed once waits for its retry. */
-export function MessageState({ status, isPill }: { status: string; isPill?: boolean }): ReactElement {
-  return <State state={status === 'failed' ? 'retrying' : status} isPill={isPill} />;
-}
-
-function messageWord(status: string): string {
-  return stateWord(status === 'failed' ? 'retrying' : status);
 }
 
 function MessageLink({ id }: { id: string }): ReactElement {

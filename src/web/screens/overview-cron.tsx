@@ -3,6 +3,7 @@ import type { ReactElement } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 import { Ago, Countdown } from '../ui/time.tsx';
 import { utc } from './cron-days.ts';
 
@@ -34,17 +35,18 @@ export function CronTrouble({ jobs }: { jobs: readonly Job[] }): ReactElement | 
   const org = useOrganization();
   if (jobs.length === 0) return null;
   return (
-    <section className="panel" aria-labelledby="cron-wrong">
-      <header className="panel-head">
-        <h2 id="cron-wrong">Failed cron jobs</h2>
-        <span className="hint">by their last run</span>
-        <span className="spacer" />
+    <Panel
+      title="Failed cron jobs"
+      hint="by their last run"
+      end={
         <Link className="small" to="/o/$org/cron" params={{ org }}>
           {jobs.length > maxShown ? `${count(jobs.length)} of all cron jobs` : 'All cron jobs'}
         </Link>
-      </header>
+      }
+      isRegion
+    >
       <div className="table-wrap">
-        <table className="table">
+        <table className="table is-stack">
           <thead>
             <tr>
               <th scope="col">Job</th>
@@ -64,13 +66,17 @@ export function CronTrouble({ jobs }: { jobs: readonly Job[] }): ReactElement | 
                     {name}
                   </Link>
                 </td>
-                <td className="num">{lastRunAt === null ? '–' : <Ago at={utc(lastRunAt)} />}</td>
-                <td className="num">{nextRunAt === null ? '–' : <Countdown at={utc(nextRunAt)} />}</td>
+                <td className="num" data-label="Failed">
+                  {lastRunAt === null ? '–' : <Ago at={utc(lastRunAt)} />}
+                </td>
+                <td className="num" data-label="Next run in">
+                  {nextRunAt === null ? '–' : <Countdown at={utc(nextRunAt)} />}
+                </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-    </section>
+    </Panel>
   );
 }

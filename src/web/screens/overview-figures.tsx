@@ -7,9 +7,27 @@ import { count, duration, percent, quantity } from '../ui/format.ts';
 import { Until } from '../ui/time.tsx';
 import type { TargetList } from './target-data.ts';
 
+type Series = Answer<'GET /analytics/series'>;
+
+/** What waits: deliveries to destinations, and messages to webhook endpoints. */
+interface Waiting {
+  backlog: number;
+  toEndpoints: number;
+  oldestAgeMs: number | null;
+}
+
+/** Null: the API does not say. */
+export function waitingIn({ now }: Series, ofEndpoints: Series | undefined): Waiting | null {
+  const backlog = now?.backlog ?? null;
+  if (backlog === null) return null;
+  const toEndpoints = ofEndpoints?.now?.backlog ?? 0;
+  const ages = [now?.oldestAgeMs ?? null, ofEndpoints?.now?.oldestAgeMs ?? null].filter((age) => age !== null);
+  return { backlog: backlog + toEndpoints, toEndpoints, oldestAgeMs: ages.length === 0 ? null : Math.max(...ages) };
+}
+
 export interface FiguresProps {
   dashboard: Answer<'GET /analytics/dashboard'>;
-  series: Answer<'GET /analytics/series'>;
+  waiting: Waiting | null;
   /** In the range, also those that have closed again. */
   circuitsOpened: number;
   targets: TargetList;
@@ -20,12 +38,10 @@ export interface FiguresProps {
 }
 
 /** Numbers, most of them a way to what they count. */
-export function Figures({ dashboard, series, circuitsOpened, targets, dead, installation, range }: FiguresProps): ReactElement {
+export function Figures({ dashboard, waiting, circuitsOpened, targets, dead, installation, range }: FiguresProps): ReactElement {
   const org = useOrganization();
   const { total_events, successful_deliveries, failed_deliveries } = dashboard.overview;
   const ended = successful_deliveries + failed_deliveries;
-  // Null only of a source.
-  const { backlog = null, oldestAgeMs = null } = series.now ?? {};
   const open = targets.circuits.filter(({ state }) => state === 'open');
   const openEndpoints = targets.rows.filter(({ kind, state }) => kind === 'endpoint' && state === 'circuit_open').length;
   const probe = open.flatMap(({ probeAt }) => (probeAt === null ? [] : [probeAt])).toSorted()[0];
@@ -51,11 +67,17 @@ export function Figures({ dashboard, series, circuitsOpened, targets, dead, inst
       <Figure
         name="Waiting now"
         value={
-          <Link to="/o/$org/deliveries" params={{ org }} search={{ status: 'pending,retrying,circuit_open' }}>
-            {backlog === null ? '–' : count(backlog)}
-          </Link>
+          waiting !== null && waiting.toEndpoints === waiting.backlog && waiting.backlog > 0 ? (
+            <Link to="/o/$org/messages" params={{ org }} search={{ status: 'pending,failed' }}>
+              {count(waiting.backlog)}
+            </Link>
+          ) : (
+            <Link to="/o/$org/deliveries" params={{ org }} search={{ status: 'pending,retrying,circuit_open' }}>
+              {waiting === null ? '–' : count(waiting.backlog)}
+            </Link>
+          )
         }
-        below={oldestAgeMs === null ? 'nothing is overdue' : `oldest ${duration(oldestAgeMs)}`}
+        below={waitingWords(waiting)}
       />
       <Figure
         name="Open circuits"
@@ -148,6 +170,12 @@ function Figure({ name, value, below, tone = '' }: { name: string; value: ReactN
       <dd className={`d ${tone}`}>{below}</dd>
     </div>
   );
+}
+
+function waitingWords(waiting: Waiting | null): string {
+  const { toEndpoints = 0, oldestAgeMs = null } = waiting ?? {};
+  if (oldestAgeMs === null) return 'nothing is overdue';
+  return `oldest ${duration(oldestAgeMs)}${toEndpoints === 0 ? '' : `, ${count(toEndpoints)} to endpoints`}`;
 }
 
 function givenUpWord({ deliveries, messages }: { deliveries: number; messages: number }): string {

@@ -6,13 +6,14 @@ import { Page } from '../app/page.tsx';
 import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { AnswerLine } from '../ui/answer.tsx';
-import { count, percent, quantity } from '../ui/format.ts';
+import { count, duration, percent, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { FirstRun } from './first-run.tsx';
 import { CronTrouble, type FailingJobs, useFailingJobs } from './overview-cron.tsx';
-import { Figures } from './overview-figures.tsx';
+import { Figures, waitingIn } from './overview-figures.tsx';
 import { RunningReplays } from './replay-parts.tsx';
 import { SeriesCharts } from './series-charts.tsx';
 import { isTrouble, type Target, type TargetList, useTargets } from './target-data.ts';
@@ -87,6 +88,7 @@ export function Overview(): ReactElement {
           targets={targets}
           dead={dead}
           series={read.data}
+          waiting={waitingIn(read.data, ofEndpoints.data?.data)?.backlog ?? 0}
           cron={cron}
           hasWorkers={installation === undefined || hasWorkers(installation)}
           hasFailed={failed !== null}
@@ -98,10 +100,10 @@ export function Overview(): ReactElement {
         <>
           <Figures
             dashboard={dashboard.data}
-            series={read.data}
             circuitsOpened={(read.data.total.circuitsOpened ?? 0) + (ofEndpoints.data?.data.total.circuitsOpened ?? 0)}
             targets={targets}
             dead={dead}
+            waiting={waitingIn(read.data, ofEndpoints.data?.data)}
             installation={installation}
             range={range}
           />
@@ -132,12 +134,14 @@ interface VerdictProps {
   targets: TargetList;
   dead: DeadLetters;
   series: Answer<'GET /analytics/series'>;
+  /** Deliveries, and messages to endpoints. */
+  waiting: number;
   cron: FailingJobs;
   hasWorkers: boolean;
   hasFailed: boolean;
 }
 
-function Verdict({ targets, dead, series, cron, hasWorkers: isServed, hasFailed }: VerdictProps): ReactElement | null {
+function Verdict({ targets, dead, series, waiting, cron, hasWorkers: isServed, hasFailed }: VerdictProps): ReactElement | null {
   const org = useOrganization();
   const sick = targets.rows.filter(({ state }) => isTrouble(state));
   const given = dead.deliveries + dead.messages;
@@ -177,7 +181,7 @@ function Verdict({ targets, dead, series, cron, hasWorkers: isServed, hasFailed 
           {since === null ? null : (
             <>
               {' '}
-              Attempts began to fail <Ago at={since} />.
+              Attempts began to fail within the last <Age of={since} />.
             </>
           )}
         </p>
@@ -206,7 +210,6 @@ function Verdict({ targets, dead, series, cron, hasWorkers: isServed, hasFailed 
       </AnswerLine>
     );
   if (cron.isLoading) return null;
-  const waiting = series.now?.backlog ?? 0;
   return (
     <AnswerLine tone="ok" question="Is anything wrong?">
       <p>Nothing is wrong.</p>
@@ -216,6 +219,12 @@ function Verdict({ targets, dead, series, cron, hasWorkers: isServed, hasFailed 
       </p>
     </AnswerLine>
   );
+}
+
+/** At most how long ago it was, in minutes: the series has the begin of a step. */
+function Age({ of }: { of: string }): ReactElement {
+  const minutes = Math.max(1, Math.ceil((useNow(10_000) - Date.parse(of)) / 60_000));
+  return <span className="nowrap">{duration(minutes * 60_000)}</span>;
 }
 
 function hasWorkers({ workers }: Answer<'GET /installation'>): boolean {
@@ -245,15 +254,16 @@ function Sources({ sources, range }: { sources: Answer<'GET /analytics/dashboard
   const total = sources.reduce((sum, { event_count }) => sum + event_count, 0);
   if (sources.length === 0) return null;
   return (
-    <section className="panel" aria-labelledby="by-source">
-      <header className="panel-head">
-        <h2 id="by-source">Events by source</h2>
-        <span className="hint">{range.said}</span>
-        <span className="spacer" />
+    <Panel
+      title="Events by source"
+      hint={range.said}
+      end={
         <Link className="small" to="/o/$org/sources" params={{ org }}>
           All sources
         </Link>
-      </header>
+      }
+      isRegion
+    >
       <div className="table-wrap">
         <table className="table">
           <thead>
@@ -285,6 +295,6 @@ function Sources({ sources, range }: { sources: Answer<'GET /analytics/dashboard
           </tbody>
         </table>
       </div>
-    </section>
+    </Panel>
   );
 }

@@ -3,7 +3,7 @@ import { type ReactElement, useState } from 'react';
 import type { Input } from '../api/client.ts';
 import { useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
-import { bytes, duration, quantity, sentQuantity } from '../ui/format.ts';
+import { bytes, duration, quantity, quantityOf } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -76,7 +76,7 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
     >
       <p>
         {plan.isEstimate ? 'At least ' : ''}
-        <strong>{sentQuantity(plan.candidates, what)}</strong> to {quantity(plan.targets, 'target')}, {bytes(plan.bytes)}
+        <strong>{quantityOf(plan.candidates, what)}</strong> to {quantity(plan.targets, 'target')}, {bytes(plan.bytes)}
         {plan.oldest === null ? null : (
           <>
             , the oldest <Ago at={plan.oldest} />
@@ -112,12 +112,12 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
         />
       </div>
       {create.error === null ? null : <Failure message={create.error.message} requestId={create.error.requestId} />}
-      <div className="btn-row">
-        <button type="submit" className="btn is-primary" disabled={create.isPending}>
-          {create.isPending ? 'Starting…' : `Replay ${sentQuantity(plan.candidates, what)}`}
-        </button>
-        <button type="button" className="btn" onClick={close}>
+      <div className="btn-row is-end">
+        <button type="button" className="btn is-quiet" onClick={close}>
           Cancel
+        </button>
+        <button type="submit" className="btn is-primary" disabled={create.isPending}>
+          {create.isPending ? 'Starting…' : `Replay ${quantityOf(plan.candidates, what)}`}
         </button>
       </div>
     </form>

@@ -67,12 +67,12 @@ function SendAgain({ text, isBusy, error, reset, send, to }: SendAgainProps): Re
       <Dialog title="Send it again?" isOpen={isOpen} onClose={close}>
         <p>{text}</p>
         {error === null ? null : <Failure message={error} />}
-        <div className="btn-row">
+        <div className="btn-row is-end">
+          <button type="button" className="btn is-quiet" onClick={close}>
+            Cancel
+          </button>
           <button type="button" className="btn is-primary" disabled={isBusy} onClick={() => void sendAndOpen()}>
             {isBusy ? 'Sending…' : 'Send again'}
-          </button>
-          <button type="button" className="btn" onClick={close}>
-            Cancel
           </button>
         </div>
       </Dialog>

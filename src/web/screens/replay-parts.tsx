@@ -67,7 +67,7 @@ function ReplayPanel({ replay }: { replay: Replay }): ReactElement {
           </Link>
         </h2>
         <span className="spacer" />
-        <ReplayActs replay={replay} />
+        <ReplayActs replay={replay} isSmall />
       </header>
       <div className="panel-body">
         <ReplayProgress replay={replay} />
@@ -147,21 +147,23 @@ function Count({ mark, word, value }: { mark: string; word: string; value: numbe
 }
 
 /** Suspend, resume, and cancel after a question. */
-export function ReplayActs({ replay }: { replay: Replay }): ReactElement | null {
+export function ReplayActs({ replay, isSmall = false }: { replay: Replay; isSmall?: boolean }): ReactElement | null {
   const update = useWrite('PATCH /replays/{id}');
   const [asks, setAsks] = useState(false);
   const { id, name, phase, suspend } = replay;
+  const size = isSmall ? ' is-sm' : '';
   if (!isUnderWay(replay) && phase !== 'Suspended') return null;
   const change = (body: { suspend?: boolean; cancel?: boolean }): void =>
-    update.mutate({ path: { id }, body }, { onSuccess: () => setAsks(false) });
+    // An answer to another change leaves the question open.
+    update.mutate({ path: { id }, body }, { onSuccess: () => (body.cancel === true ? setAsks(false) : undefined) });
   return (
     <>
       {update.error === null || asks ? null : <Failure message={update.error.message} requestId={update.error.requestId} />}
-      <button type="button" className="btn is-sm" disabled={update.isPending} onClick={() => change({ suspend: !suspend })}>
+      <button type="button" className={`btn${size}`} disabled={update.isPending} onClick={() => change({ suspend: !suspend })}>
         <Icon name={suspend ? 'play' : 'pause'} />
         {suspend ? 'Resume' : 'Suspend'}
       </button>
-      <button type="button" className="btn is-quiet is-sm" onClick={() => setAsks(true)}>
+      <button type="button" className={`btn is-quiet${size}`} onClick={() => setAsks(true)}>
         Cancel…
       </button>
       <Confirm

@@ -2,13 +2,14 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { DeleteAct } from '../app/delete-act.tsx';
-import { IdLink } from '../app/names.tsx';
+import { filteredName, IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
+import { labelOf } from '../app/resource-form/body.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { bytes, count, duration, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
-import { Preformatted } from '../ui/preformatted.tsx';
-import { State } from '../ui/state.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { ReplayEffect } from './delete-effects.tsx';
 import { type Replay, ReplayActs, ReplayProgress } from './replay-parts.tsx';
@@ -62,10 +63,9 @@ export function ReplayReport(): ReactElement {
             {replay.failure === null ? null : <Failure message={`${replay.failure.message} (${replay.failure.reason})`} />}
             {replay.alreadyRan ? <p className="muted">A replay with this name and filter ran before. It was not run again.</p> : null}
             <Skipped replay={replay} />
-            <h2>Filter</h2>
-            <Preformatted label="Filter">{JSON.stringify(replay.filter, null, 2)}</Preformatted>
+            <Filter replay={replay} />
           </div>
-          <aside className="stack side-facts" aria-label="Facts">
+          <aside className="side-facts" aria-label="Facts">
             <Facts replay={replay} />
           </aside>
         </div>
@@ -94,13 +94,36 @@ function Skipped({ replay: { skippedByReason } }: { replay: Replay }): ReactElem
   );
 }
 
+/** What it selects, by the names of what has the ids. */
+function Filter({ replay: { filter, what } }: { replay: Replay }): ReactElement {
+  const conditions = Object.entries(filter);
+  return (
+    <section className="stack">
+      <h2>Filter</h2>
+      {conditions.length === 0 ? <p className="muted">All {what}.</p> : null}
+      <dl className="kv">
+        {conditions.map(([name, value]) => (
+          <div key={name}>
+            <dt>{labelOf(name)}</dt>
+            <dd>
+              {[value].flat().map((each, index) => (
+                <span key={String(each)}>
+                  {index === 0 ? '' : ', '}
+                  {name === 'status' ? stateWord(String(each)) : name.endsWith('Id') ? filteredName(String(each)) : String(each)}
+                </span>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
 function Facts({ replay }: { replay: Replay }): ReactElement {
   const { phase, what, dryRun, plan, ratePerSecond, stopAfterFailurePercent, toDestinationId, startedAt, completedAt } = replay;
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>Replay</h2>
-      </header>
+    <Panel title="Replay">
       <div className="panel-body">
         <dl className="kv">
           <dt>State</dt>
@@ -162,6 +185,6 @@ function Facts({ replay }: { replay: Replay }): ReactElement {
           )}
         </dl>
       </div>
-    </section>
+    </Panel>
   );
 }

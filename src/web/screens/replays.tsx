@@ -20,7 +20,7 @@ const columns: readonly Column<Replay>[] = [
   { title: 'What', className: 'p3 muted', cell: ({ what, dryRun }) => (dryRun ? `${what}, dry run` : what) },
   { title: 'Planned', className: 'num p2', cell: ({ plan }) => (plan === null ? <span className="dim">–</span> : count(plan.candidates)) },
   { title: 'Queued', className: 'num', cell: ({ queued }) => count(queued) },
-  { title: 'Failed', className: 'num', cell: ({ failed }) => (failed === 0 ? <span className="dim">0</span> : count(failed)) },
+  { title: 'Failed', className: 'num', cell: ({ failed }) => count(failed) },
   { title: 'Rate', className: 'num p3 muted', cell: ({ ratePerSecond }) => `${count(ratePerSecond)}/s` },
   { title: 'Created', className: 'p2 muted', cell: ({ createdAt }) => <Ago at={createdAt} /> },
 ];
@@ -83,6 +83,7 @@ function ReplayDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       head={
         <>
           {replay === undefined ? null : <State state={replay.phase.toLowerCase()} isPill />}
+          <strong>{replay?.name}</strong>
           <span className="spacer" />
           <Link className="btn is-sm" to="/o/$org/replays/$id" params={{ org, id }}>
             Open report
@@ -94,7 +95,6 @@ function ReplayDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
       {replay === undefined ? null : (
         <section>
-          <h2>{replay.name}</h2>
           <ReplayProgress replay={replay} />
         </section>
       )}

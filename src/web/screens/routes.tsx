@@ -6,7 +6,7 @@ import { createCommand } from '../app/create-command.ts';
 import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
-import { filteredName } from '../app/names.tsx';
+import { filteredName, IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -32,7 +32,7 @@ const columns: readonly Column<Route>[] = [
   { title: 'Route', className: 'grow', cell: ({ name }) => name },
   { title: 'State', cell: ({ enabled }) => <State state={enabled ? 'ready' : 'disabled'} /> },
   { title: 'From', className: 'p2', cell: ({ source }) => source.name },
-  { title: 'To', cell: ({ destinations }) => destinations.map(({ name }) => name).join(', ') },
+  { title: 'To', className: 'p2', cell: ({ destinations }) => destinations.map(({ name }) => name).join(', ') },
   { title: 'Filter', className: 'p3 muted', cell: (route) => filterWords(route) },
   { title: 'Events', className: 'num p2', cell: ({ eventsRouted }) => count(eventsRouted) },
 ];
@@ -101,12 +101,6 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
       }
       foot={
         <>
-          <DeleteAct family="routes" id={id} noun="route" name={name} updatedAt={route.updatedAt} onDeleted={onClose}>
-            <p>
-              Events of {route.source.name} no longer go to {route.destinations.map((each) => each.name).join(', ')}. The source and the
-              destinations stay.
-            </p>
-          </DeleteAct>
           <AsCode name="GET /routes/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="routes" id={id} />
@@ -114,6 +108,12 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
             isOn={enabled}
             write={switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) })}
           />
+          <DeleteAct family="routes" id={id} noun="route" name={name} updatedAt={route.updatedAt} onDeleted={onClose}>
+            <p>
+              Events of {route.source.name} no longer go to {route.destinations.map((each) => each.name).join(', ')}. The source and the
+              destinations stay.
+            </p>
+          </DeleteAct>
         </>
       }
     >
@@ -121,9 +121,18 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
       <section>
         <dl className="kv is-tight">
           <dt>From</dt>
-          <dd>{route.source.name}</dd>
+          <dd>
+            <IdLink id={route.source.id} />
+          </dd>
           <dt>To</dt>
-          <dd>{route.destinations.map((each) => each.name).join(', ')}</dd>
+          <dd>
+            {route.destinations.map((each, index) => (
+              <span key={each.id}>
+                {index === 0 ? '' : ', '}
+                <IdLink id={each.id} />
+              </span>
+            ))}
+          </dd>
           <dt>Transform</dt>
           <dd>{route.transform?.name ?? <span className="dim">–</span>}</dd>
           <dt>Schema</dt>

@@ -3,6 +3,7 @@ import type { Answer } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
 import { type Area, Bars, Durations, type Layer, Legend } from '../ui/charts.tsx';
 import { count, duration, quantity } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 
 type Series = Answer<'GET /analytics/series'>;
 type Point = Series['points'][number];
@@ -35,26 +36,20 @@ export function SeriesCharts({ series, range, ofEndpoints }: SeriesChartsProps):
   const said = `${count(total.delivered ?? 0)} delivered, ${count(total.retried ?? 0)} tried again, ${count(total.failed ?? 0)} failed`;
   const p95 = total.p95Latency === null ? 'nothing was measured' : `95 % within ${duration(total.p95Latency)}`;
   return (
-    <div className="cols-2">
-      <section className="panel" aria-labelledby="attempts-chart">
-        <header className="panel-head">
-          <h2 id="attempts-chart">Attempts</h2>
-          <span className="hint">per {range.stepWord}</span>
-          <span className="spacer" />
-          <Legend entries={layers} />
-        </header>
-        <Bars label={`Attempts of the ${range.said}: ${said}.`} points={points} timeOf={timeOf} layers={layers} />
+    <div className="cols-2 is-top">
+      <Panel title="Attempts" hint={`per ${range.stepWord}`} end={<Legend entries={layers} />} isRegion>
+        <Bars
+          label={`Attempts of the ${range.said}: ${said}.`}
+          points={points}
+          timeOf={timeOf}
+          layers={layers}
+          nothing="Nothing was attempted."
+        />
         <Openings series={series} range={range} ofEndpoints={ofEndpoints} />
-      </section>
-      <section className="panel" aria-labelledby="latency-chart">
-        <header className="panel-head">
-          <h2 id="latency-chart">Latency</h2>
-          <span className="hint">of attempts, log scale</span>
-          <span className="spacer" />
-          <Legend entries={lines} />
-        </header>
+      </Panel>
+      <Panel title="Latency" hint="of attempts, log scale" end={<Legend entries={lines} />} isRegion>
         <Durations label={`Latency of attempts of the ${range.said}: ${p95}.`} points={points} timeOf={timeOf} lines={lines} />
-      </section>
+      </Panel>
     </div>
   );
 }

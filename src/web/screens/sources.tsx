@@ -33,7 +33,7 @@ const columns: readonly Column<Source>[] = [
   { title: 'Source', className: 'grow', cell: ({ name }) => name },
   { title: 'State', cell: ({ enabled }) => <State state={enabled ? 'ready' : 'disabled'} /> },
   { title: 'Provider', className: 'p2', cell: ({ provider }) => provider },
-  { title: 'Signature', className: 'p2', cell: (source) => verification(source) },
+  { title: 'Signature', className: 'p3', cell: (source) => verification(source) },
   { title: 'Events', className: 'num p3', cell: ({ eventsCount }) => count(eventsCount) },
   { title: 'Routes', className: 'num p3', cell: ({ routeCount }) => count(routeCount) },
   {
@@ -103,12 +103,6 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       }
       foot={
         <>
-          <DeleteAct family="sources" id={id} noun="source" name={name} updatedAt={source.updatedAt} onDeleted={onClose}>
-            <p>
-              Its address refuses events from then on. {quantity(routeCount, 'route begins', 'routes begin')} at it: the API deletes the
-              source only where none does. Events that it has taken are kept until their retention ends.
-            </p>
-          </DeleteAct>
           <AsCode name="GET /sources/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="sources" id={id} />
@@ -119,6 +113,12 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           ) : (
             <SwitchButton isOn={false} write={switching} />
           )}
+          <DeleteAct family="sources" id={id} noun="source" name={name} updatedAt={source.updatedAt} onDeleted={onClose}>
+            <p>
+              Its address refuses events from then on. {quantity(routeCount, 'route begins', 'routes begin')} at it: the API deletes the
+              source only where none does. Events that it has taken are kept until their retention ends.
+            </p>
+          </DeleteAct>
         </>
       }
     >
@@ -214,7 +214,7 @@ function SenderSetup({ provider }: Pick<Source, 'provider'>): ReactElement | nul
       <dd>{header}</dd>
       <dt>Signed</dt>
       <dd>{signed}</dd>
-      <dt>Needs</dt>
+      <dt>Kind of secret</dt>
       <dd>
         {secret}
         {isSecretOurs ? '' : `, which ${title} makes`}
@@ -237,7 +237,7 @@ function verification({ provider, hasSigningSecret, rejectInvalidSignatures }: S
 /** Null: nobody but the provider signs such a request. */
 function testCommand({ provider, hasSigningSecret, ingestUrl }: Source, schedule: string): string | null {
   const body = '{"hello":"world"}';
-  const send = `${schedule}-H 'content-type: application/json' -d '${body}' \\\n  '${ingestUrl}'`;
+  const send = `${schedule}-H 'content-type: application/json' \\\n  -d '${body}' \\\n  '${ingestUrl}'`;
   if (provider === 'posthorn') return null;
   if (!hasSigningSecret) return `curl ${send}`;
   const header = { generic: 'X-Webhook-Signature', github: 'X-Hub-Signature-256', bitbucket: 'X-Hub-Signature' }[provider as string];

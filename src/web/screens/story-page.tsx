@@ -27,7 +27,8 @@ export interface StoryPageProps {
 /** What became of a delivery or message: the answer, its story, its attempts, and two of them compared. */
 export function StoryPage({ id, title, crumb, attempts, sentTo, error, actions, facts }: StoryPageProps): ReactElement {
   const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
-  const failure = error ?? unexplained;
+  // The explanation says more of what is not there.
+  const failure = unexplained ?? error;
   return (
     <Page
       title={`${title} ${shortId(id)}`}
@@ -58,7 +59,7 @@ export function StoryPage({ id, title, crumb, attempts, sentTo, error, actions, 
           {explanation === undefined ? null : <Steps story={explanation.story} />}
           {attempts === undefined || attempts.length === 0 ? null : <AttemptView attempts={attempts} sentTo={sentTo} />}
         </div>
-        <aside className="stack side-facts" aria-label="Facts">
+        <aside className="side-facts" aria-label="Facts">
           {facts}
           {explanation === undefined ? null : <Advice advice={explanation.advice} />}
         </aside>

@@ -41,8 +41,8 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
       onClose={onClose}
       head={
         <>
-          <h2>{data?.name}</h2>
           {data === undefined ? null : <DestinationState destination={data} />}
+          <h2>{data?.name}</h2>
           <span className="spacer" />
           <TestSend id={id} isSmall />
         </>
@@ -54,10 +54,9 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
           </Link>
           <EditLink family="destinations" id={id} />
           {data === undefined ? null : <DestinationSwitch id={id} name={data.name} enabled={data.enabled} />}
-          <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
+          <Link className="btn" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
             Deliveries
           </Link>
-          <span className="spacer" />
           <Link className="btn" to="/o/$org/dead-letters" params={{ org }} search={{ destinationId: id }}>
             Dead letters
           </Link>
@@ -81,6 +80,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
       head={
         <>
           {endpoint === undefined ? null : <State state={endpointState(endpoint)} word={targetWord(endpointState(endpoint))} isPill />}
+          <strong title={endpoint?.url}>{endpoint?.url.replace(/^https?:\/\//, '')}</strong>
           <span className="spacer" />
           <TestSend id={id} isSmall />
         </>
@@ -92,10 +92,9 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
           </Link>
           <EditLink family="endpoints" id={id} />
           {endpoint === undefined ? null : <EndpointSwitch endpoint={endpoint} />}
-          <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
+          <Link className="btn" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
             Messages
           </Link>
-          <span className="spacer" />
           <Link className="btn" to="/o/$org/dead-letters" params={{ org }} search={{ kind: 'messages', endpointId: id }}>
             Dead letters
           </Link>
@@ -224,7 +223,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
       <section aria-label="Facts">
         <header>
           <h3>Sent</h3>
-          <span className="hint">since it exists</span>
+          <span className="hint">since it was made</span>
         </header>
         <dl className="kv is-tight">
           <dt>Waiting now</dt>
@@ -243,7 +242,10 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
               '–'
             ) : (
               <>
-                <Ago at={endpoint.lastFailureAt} /> <EndpointFailure id={id} at={endpoint.lastFailureAt} />
+                <EndpointFailure id={id} at={endpoint.lastFailureAt} />{' '}
+                <span className="sub">
+                  <Ago at={endpoint.lastFailureAt} />
+                </span>
               </>
             )}
           </dd>
@@ -286,7 +288,9 @@ function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queu
 
 function retryWords({ maxRetries, initialDelay, maxDelay, delays }: Destination['retryPolicy']): string {
   if (delays !== null) return delayWords(delays);
-  return `${count(maxRetries)}, after ${duration(initialDelay)} to ${duration(maxDelay)}`;
+  if (maxRetries === 0) return 'none';
+  const last = maxRetries === 1 || initialDelay === maxDelay ? '' : ` to ${duration(maxDelay)}`;
+  return `${count(maxRetries)}, after ${duration(initialDelay)}${last}`;
 }
 
 function forwardedWords(names: readonly string[] | null): string {

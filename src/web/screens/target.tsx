@@ -10,10 +10,12 @@ import { EditLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, Clock, useNow } from '../ui/time.tsx';
 import { DestinationEffect, EndpointEffect } from './delete-effects.tsx';
+import { MessageState } from './message-state.tsx';
 import { RotateSecret } from './rotate-secret.tsx';
 import { SeriesCharts } from './series-charts.tsx';
 import { endpointState, isEndpointId, targetWord } from './target-data.ts';
@@ -192,6 +194,7 @@ function Deliveries({ destinationId }: { destinationId: string }): ReactElement 
           {shortId(id)}
         </Link>
       )}
+      state={(status) => <State state={status} />}
     />
   );
 }
@@ -213,6 +216,7 @@ function Messages({ endpointId }: { endpointId: string }): ReactElement {
           {shortId(id)}
         </Link>
       )}
+      state={(status) => <MessageState status={status} />}
     />
   );
 }
@@ -224,18 +228,13 @@ interface SentTableProps {
   list: { rows: readonly Sent[]; error: { message: string; requestId: string | null } | null; isLoading: boolean; refresh: () => void };
   all: ReactElement;
   link: (id: string) => ReactElement;
+  state: (status: string) => ReactElement;
 }
 
 /** The newest of what was sent. */
-function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
+function SentTable({ title, list, all, link, state }: SentTableProps): ReactElement {
   return (
-    <section className="panel" aria-label={title}>
-      <header className="panel-head">
-        <h2>{title}</h2>
-        <span className="hint">newest first</span>
-        <span className="spacer" />
-        {all}
-      </header>
+    <Panel title={title} hint="newest first" end={all} isRegion>
       {list.error === null ? null : <Failure message={list.error.message} requestId={list.error.requestId} retry={list.refresh} />}
       {list.isLoading ? <Loading what={title.toLowerCase()} /> : null}
       {!list.isLoading && list.error === null && list.rows.length === 0 ? (
@@ -258,7 +257,7 @@ function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
                 <th scope="col" className="p3">
                   Next
                 </th>
-                <th scope="col" className="num">
+                <th scope="col" className="num p2">
                   Created
                 </th>
               </tr>
@@ -267,9 +266,7 @@ function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
               {list.rows.slice(0, rowsShown).map((row) => (
                 <tr key={row.id}>
                   <td>{link(row.id)}</td>
-                  <td>
-                    <State state={row.status} />
-                  </td>
+                  <td>{state(row.status)}</td>
                   <td>
                     <Code status={row.lastResponseStatus} />
                   </td>
@@ -278,7 +275,7 @@ function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
                     {row.attempts} of {row.maxAttempts}
                   </td>
                   <td className="p3 muted">{row.nextAttemptAt === null ? '–' : <Clock at={row.nextAttemptAt} />}</td>
-                  <td className="num">
+                  <td className="num p2">
                     <Ago at={row.createdAt} />
                   </td>
                 </tr>
@@ -287,6 +284,6 @@ function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
           </table>
         </div>
       )}
-    </section>
+    </Panel>
   );
 }

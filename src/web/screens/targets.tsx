@@ -41,8 +41,8 @@ const columns: readonly Column<Target>[] = [
   { title: 'Target', className: 'grow', cell: (target) => <TargetLink target={target} /> },
   { title: 'State', cell: ({ state }) => <State state={state} word={targetWord(state)} /> },
   { title: 'Kind', className: 'p2 muted', cell: ({ sub }) => sub },
-  { title: 'Delivered', className: 'num', cell: ({ share }) => (share === null ? <span className="dim">–</span> : percent(share)) },
-  { title: 'Ended', className: 'num p3', cell: ({ total }) => <span className={total === 0 ? 'dim' : undefined}>{count(total)}</span> },
+  { title: 'Delivered', className: 'num p2', cell: ({ share }) => (share === null ? <span className="dim">–</span> : percent(share)) },
+  { title: 'Ended', className: 'num p3', cell: ({ total }) => count(total) },
   { title: 'p95', className: 'num p3 muted', cell: ({ p95Ms }) => (p95Ms === null ? <span className="dim">–</span> : duration(p95Ms)) },
   { title: 'Last failure', className: 'p3', cell: ({ failure }) => <LastFailure failure={failure} /> },
 ];

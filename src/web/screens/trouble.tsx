@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Range } from '../app/range.ts';
 import { useOrganization } from '../app/use-api.ts';
-import { percent } from '../ui/format.ts';
+import { count, percent } from '../ui/format.ts';
+import { Panel } from '../ui/panel.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago, Until } from '../ui/time.tsx';
 import { EndpointFailure, FailureWords } from './endpoint-failure.tsx';
@@ -16,15 +17,16 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
   const sick = targets.rows.filter(({ state }) => isTrouble(state));
   if (sick.length === 0) return null;
   return (
-    <section className="panel" aria-labelledby="wrong">
-      <header className="panel-head">
-        <h2 id="wrong">What is wrong</h2>
-        <span className="hint">by target, {range.said}</span>
-        <span className="spacer" />
+    <Panel
+      title="What is wrong"
+      hint={`by target, ${range.said}`}
+      end={
         <Link className="small" to="/o/$org/targets" params={{ org }}>
           {sick.length > maxShown ? `All ${sick.length}` : 'All targets'}
         </Link>
-      </header>
+      }
+      isRegion
+    >
       <div className="table-wrap">
         <table className="table is-stack">
           <thead>
@@ -58,7 +60,13 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
                 </td>
                 <td data-label="At fault">{target.failure === null ? '–' : faultOf(target.failure.responseStatus)}</td>
                 <td className="num" data-label="Delivered">
-                  {target.share === null ? <span className="dim">none</span> : percent(target.share)}
+                  {target.share === null ? (
+                    <span className="dim">none</span>
+                  ) : (
+                    <>
+                      {percent(target.share)} <span className="sub">of {count(target.total)}</span>
+                    </>
+                  )}
                 </td>
                 <td className="p3 two" data-label="What happens next">
                   <Next target={target} targets={targets} />
@@ -68,7 +76,7 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
           </tbody>
         </table>
       </div>
-    </section>
+    </Panel>
   );
 }
 

@@ -50,10 +50,12 @@ interface BarsProps<Point> extends ChartProps<Point> {
   /** From 0, the left end, to 1. The sentence beside the chart names them. */
   marks?: readonly number[];
   area?: Area;
+  /** Shown where all bars are empty. */
+  nothing?: string;
 }
 
 /** Stacked bars over time; the first layer is at the bottom. */
-export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = size }: BarsProps<Point>): ReactElement {
+export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = size, nothing }: BarsProps<Point>): ReactElement {
   const sums = points.map((point) => layers.reduce((sum, { value }) => sum + value(point), 0));
   const steps = evenSteps(Math.max(1, ...sums));
   const top = steps.at(-1) ?? 1;
@@ -68,6 +70,7 @@ export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = 
       timeOf={timeOf}
       rules={rules.map((step) => ({ y: yOf(step), word: shortCount(step) }))}
       area={area}
+      nothing={sums.some((sum) => sum > 0) ? undefined : nothing}
     >
       {layers.map(({ word, fill }, layer) => (
         <path
@@ -100,7 +103,7 @@ export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = 
 /** Lengths of time, in milliseconds, as lines on a logarithmic scale. */
 export function Durations<Point>({ label, points, timeOf, lines }: ChartProps<Point> & { lines: readonly Line<Point>[] }): ReactElement {
   const values = lines.flatMap(({ value }) => points.map(value)).filter((value) => value !== null);
-  const low = Math.floor(Math.log10(Math.max(1, Math.min(...values))));
+  const low = values.length === 0 ? 0 : Math.floor(Math.log10(Math.max(1, Math.min(...values))));
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(10, ...values))));
   const yOf = (value: number): number =>
     size.bottom - ((Math.log10(Math.max(value, 10 ** low)) - low) / (high - low)) * (size.bottom - size.top);
@@ -111,18 +114,24 @@ export function Durations<Point>({ label, points, timeOf, lines }: ChartProps<Po
       label={label}
       points={points}
       timeOf={timeOf}
-      rules={rules.map((rule) => ({ y: yOf(rule), word: duration(rule).replace('.0', '') }))}
+      rules={rules.map((rule) => ({ y: yOf(rule), word: duration(rule) }))}
+      nothing={values.length === 0 ? 'Nothing was measured.' : undefined}
     >
       {lines.map(({ word, stroke, value }) => {
         const places = points.map((point, index) => {
           const found = value(point);
           return found === null ? null : `${round(size.left + (index + 0.5) * slot)} ${round(yOf(found))}`;
         });
-        // Round ends show a measurement that stands alone.
-        const path = places
-          .map((place, index) => (place === null ? '' : `${(places[index - 1] ?? null) === null ? 'M' : 'L'}${place}h0.01`))
-          .join('');
-        return <path key={word} className={stroke} fill="none" strokeWidth="1.75" strokeLinecap="round" strokeLinejoin="round" d={path} />;
+        const hasNone = (index: number): boolean => (places[index] ?? null) === null;
+        const path = places.map((place, index) => (place === null ? '' : `${hasNone(index - 1) ? 'M' : 'L'}${place}`)).join('');
+        // A line of no length is seen by its round ends alone.
+        const alone = places.map((place, index) => (place !== null && hasNone(index - 1) && hasNone(index + 1) ? `M${place}h0.01` : ''));
+        return (
+          <g key={word} className={stroke} fill="none" strokeLinecap="round" strokeLinejoin="round">
+            <path strokeWidth="1.75" d={path} />
+            <path strokeWidth="5" d={alone.join('')} />
+          </g>
+        );
       })}
     </Frame>
   );
@@ -146,10 +155,11 @@ export function Legend({ entries }: { entries: readonly { word: string; fill: st
 interface FrameProps<Point> extends ChartProps<Point> {
   rules: readonly { y: number; word: string }[];
   area?: Area;
+  nothing: string | undefined;
   children: ReactNode;
 }
 
-function Frame<Point>({ label, points, timeOf, rules, area = size, children }: FrameProps<Point>): ReactElement {
+function Frame<Point>({ label, points, timeOf, rules, area = size, nothing, children }: FrameProps<Point>): ReactElement {
   const zone = use(ZoneContext);
   const first = points[0];
   const last = points.at(-1);
@@ -168,6 +178,11 @@ function Frame<Point>({ label, points, timeOf, rules, area = size, children }: F
           </g>
         ))}
         {children}
+        {nothing === undefined ? null : (
+          <text x={(area.left + area.right) / 2} y={(area.top + area.bottom) / 2 + 4} textAnchor="middle">
+            {nothing}
+          </text>
+        )}
         {points.map((point, index) =>
           index % every === 0 ? (
             <text key={timeOf(point)} x={round(area.left + index * slot)} y={area.height - 4}>

@@ -11,9 +11,9 @@ export function quantity(value: number, one: string, several = `${one}s`): strin
   return `${count(value)} ${value === 1 ? one : several}`;
 }
 
-/** How many of what is sent, such as `1 delivery` and `1,204 messages`. */
-export function sentQuantity(value: number, what: 'deliveries' | 'messages'): string {
-  return what === 'deliveries' ? quantity(value, 'delivery', 'deliveries') : quantity(value, 'message');
+/** A number with its noun, by the plural of that, such as `1 delivery` of `deliveries`. */
+export function quantityOf(value: number, several: string): string {
+  return quantity(value, several.replace(/ies$/, 'y').replace(/s$/, ''), several);
 }
 
 /** Bytes, such as `1.8 KB`. */
@@ -33,7 +33,7 @@ export function bytes(value: number): string {
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1).replace('.0', '') : Math.floor(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return minutes < 10 ? withRest(`${minutes} min`, Math.floor(seconds) % 60, 's') : `${minutes} min`;
   const hours = Math.floor(minutes / 60);

@@ -185,11 +185,11 @@ export function opened(lines: readonly JsonLine[], collapsed: ReadonlySet<number
 }
 
 /** The path of a line as a filter names it, such as `payload.items[3].sku`. */
-export function pathOf(text: string, lines: readonly JsonLine[], at: number): string {
+export function pathOf(text: string, lines: readonly JsonLine[], at: number, root = 'payload'): string {
   const line = lines[at];
-  if (line === undefined || line.parent < 0) return 'payload';
+  if (line === undefined || line.parent < 0) return root;
   const segment = line.keyStart < 0 ? `[${line.index}]` : nameSegment(text.slice(line.keyStart, line.keyEnd));
-  return `${pathOf(text, lines, line.parent)}${segment}`;
+  return `${pathOf(text, lines, line.parent, root)}${segment}`;
 }
 
 /** What a filter reads between dots. */

@@ -9,7 +9,7 @@ import { VirtualLines } from './virtual-lines.tsx';
 const longest = 2000;
 
 /** JSON as it was written, in lines whose branches open and close. */
-export function JsonTree({ text, lines }: { text: string; lines: readonly JsonLine[] }): ReactElement {
+export function JsonTree({ text, lines, root }: { text: string; lines: readonly JsonLine[]; root: string }): ReactElement {
   const id = useId();
   const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(() => collapsedAtFirst(lines));
   const [active, setActive] = useState(0);
@@ -61,8 +61,8 @@ export function JsonTree({ text, lines }: { text: string; lines: readonly JsonLi
     <>
       <Find find={find} />
       <div className="payload-bar">
-        <code className="grow">{line === undefined ? '' : pathOf(text, lines, active)}</code>
-        <CopyButton text={() => pathOf(text, lines, active)} label="Copy path" isQuiet />
+        <code className="grow">{line === undefined ? '' : pathOf(text, lines, active, root)}</code>
+        <CopyButton text={() => pathOf(text, lines, active, root)} label="Copy path" isQuiet />
         <CopyButton text={() => (line === undefined ? '' : copiedValue(text, line))} label="Copy value" isQuiet />
       </div>
       <VirtualLines

@@ -15,6 +15,8 @@ export interface PayloadProps {
   /** What was received or sent: its text, or its bytes. */
   source: { text: string } | { bytes: Uint8Array };
   contentType?: string | null;
+  /** What paths in it begin with. */
+  root?: string;
   /** `source` is only the beginning. */
   isTruncated?: boolean;
   /** Reads the rest. */
@@ -28,7 +30,7 @@ const words: Record<View, string> = { tree: 'Tree', form: 'Fields', text: 'Text'
 type Reading = { kind: 'json'; lines: JsonLine[] } | { kind: 'form' } | { kind: 'xml'; indented: string } | { kind: 'text' };
 
 /** A payload as a tree, as text or as bytes. Nothing of it is parsed to values, so it reads as it was written. */
-export function Payload({ source, contentType = null, isTruncated = false, onReadAll }: PayloadProps): ReactElement {
+export function Payload({ source, contentType = null, root = 'payload', isTruncated = false, onReadAll }: PayloadProps): ReactElement {
   const text = useMemo(() => ('text' in source ? source.text : decoded(source.bytes, contentType)), [source, contentType]);
   const size = 'text' in source ? source.text.length : source.bytes.length;
   return (
@@ -40,7 +42,7 @@ export function Payload({ source, contentType = null, isTruncated = false, onRea
           <HexView source={source} />
         </Views>
       ) : (
-        <Readable text={text} source={source} contentType={contentType ?? ''} isTruncated={isTruncated} />
+        <Readable text={text} source={source} contentType={contentType ?? ''} root={root} isTruncated={isTruncated} />
       )}
       {isTruncated ? (
         <div className="payload-bar">
@@ -60,10 +62,11 @@ interface ReadableProps {
   text: string;
   source: PayloadProps['source'];
   contentType: string;
+  root: string;
   isTruncated: boolean;
 }
 
-function Readable({ text, source, contentType, isTruncated }: ReadableProps): ReactElement {
+function Readable({ text, source, contentType, root, isTruncated }: ReadableProps): ReactElement {
   const { reading, done } = useReading(text, contentType, isTruncated);
   const [chosen, setChosen] = useState<View | null>(null);
   if (reading === null)
@@ -77,7 +80,7 @@ function Readable({ text, source, contentType, isTruncated }: ReadableProps): Re
   const view = chosen ?? first;
   return (
     <Views views={views} view={view} setView={setChosen} copy={text}>
-      {view === 'tree' && reading.kind === 'json' ? <JsonTree text={text} lines={reading.lines} /> : null}
+      {view === 'tree' && reading.kind === 'json' ? <JsonTree text={text} lines={reading.lines} root={root} /> : null}
       {view === 'form' ? <FormView text={text} /> : null}
       {view === 'text' ? <TextView text={reading.kind === 'xml' ? reading.indented : text} /> : null}
       {view === 'hex' ? <HexView source={source} /> : null}

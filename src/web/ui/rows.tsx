@@ -6,6 +6,7 @@ export interface Column<Row> {
   title: string;
   /** `p2` and `p3` give way where there is little room; `num` is at the end of its cell. */
   className?: string;
+  /** The text `0` is dim. */
   cell: (row: Row) => ReactNode;
 }
 
@@ -119,11 +120,14 @@ interface CellsProps<Row> {
 const Cells = memo(function Cells<Row>({ row, columns }: CellsProps<Row>): ReactElement {
   return (
     <>
-      {columns.map(({ title, className, cell }) => (
-        <td key={title} className={className}>
-          {cell(row)}
-        </td>
-      ))}
+      {columns.map(({ title, className = '', cell }) => {
+        const shown = cell(row);
+        return (
+          <td key={title} className={shown === '0' ? `${className} dim` : className}>
+            {shown}
+          </td>
+        );
+      })}
     </>
   );
 }) as <Row>(props: CellsProps<Row>) => ReactElement;

@@ -4,6 +4,7 @@ import { CopyButton } from '../../ui/copy.tsx';
 import { count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Failure } from '../../ui/notices.tsx';
+import { Panel } from '../../ui/panel.tsx';
 import { Preformatted } from '../../ui/preformatted.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { type YamlLine, yamlLines, yamlText } from '../../ui/yaml-text.ts';
@@ -94,12 +95,9 @@ function Line({ line, managers }: { line: YamlLine; managers: readonly string[] 
 function Conditions({ conditions }: { conditions: Manifest['conditions'] }): ReactElement {
   if (conditions.length === 0) return <p className="muted">The controller has written no conditions yet.</p>;
   return (
-    <section className="panel" aria-label="Conditions">
-      <header className="panel-head">
-        <h2>Conditions</h2>
-      </header>
+    <Panel title="Conditions" isRegion>
       <div className="table-wrap">
-        <table className="table">
+        <table className="table is-stack">
           <thead>
             <tr>
               <th scope="col">Condition</th>
@@ -115,12 +113,14 @@ function Conditions({ conditions }: { conditions: Manifest['conditions'] }): Rea
             {conditions.map(({ type, status, reason, message, lastTransitionTime }) => (
               <tr key={type}>
                 <td>{type}</td>
-                <td>{status}</td>
-                <td>
+                <td data-label="Status">{status}</td>
+                <td data-label="Reason">
                   <code>{reason}</code>
                 </td>
-                <td className="grow">{message}</td>
-                <td className="num">
+                <td className="grow" data-label="Message">
+                  {message === '' ? <span className="dim">–</span> : message}
+                </td>
+                <td className="num" data-label="Since">
                   <Ago at={lastTransitionTime} />
                 </td>
               </tr>
@@ -128,7 +128,7 @@ function Conditions({ conditions }: { conditions: Manifest['conditions'] }): Rea
           </tbody>
         </table>
       </div>
-    </section>
+    </Panel>
   );
 }
 
@@ -139,13 +139,9 @@ function ObjectEvents({ id }: { id: string }): ReactElement | null {
   if (!data.isKept) return null;
   if (data.data.length === 0) return <p className="muted">The cluster has no Event of it. It keeps them for an hour, as a rule.</p>;
   return (
-    <section className="panel" aria-label="Events">
-      <header className="panel-head">
-        <h2>Events</h2>
-        <span className="hint">newest first</span>
-      </header>
+    <Panel title="Events" hint="newest first" isRegion>
       <div className="table-wrap">
-        <table className="table">
+        <table className="table is-stack">
           <thead>
             <tr>
               <th scope="col">Type</th>
@@ -166,18 +162,24 @@ function ObjectEvents({ id }: { id: string }): ReactElement | null {
             {data.data.map(({ type, reason, message, count: times, lastAt, source }) => (
               <tr key={`${source} ${type} ${reason} ${message} ${lastAt}`}>
                 <td>{type}</td>
-                <td>
+                <td data-label="Reason">
                   <code>{reason}</code>
                 </td>
-                <td className="grow">{message}</td>
-                <td className="num">{count(times)}</td>
+                <td className="grow" data-label="Message">
+                  {message}
+                </td>
+                <td className="num" data-label="Times">
+                  {count(times)}
+                </td>
                 <td className="p2 muted">{source}</td>
-                <td className="num">{lastAt === null ? '–' : <Ago at={lastAt} />}</td>
+                <td className="num" data-label="Last">
+                  {lastAt === null ? '–' : <Ago at={lastAt} />}
+                </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-    </section>
+    </Panel>
   );
 }

@@ -1,4 +1,5 @@
 import { type ReactElement, useState } from 'react';
+import { Icon } from '../../ui/icon.tsx';
 import { isMasked } from './body.ts';
 import { exactNumber, inexactNumber, inexactWords, parsedJson, typedText, typedValue } from './exact-json.ts';
 
@@ -226,13 +227,14 @@ export function Choices({ values, value, isLocked, onChange }: ChoicesProps): Re
 }
 
 export interface MapInputProps {
+  label: string;
   value: unknown;
   isLocked: boolean;
   onChange: (value: unknown) => void;
 }
 
 /** Names with a text each. */
-export function MapInput({ value, isLocked, onChange }: MapInputProps): ReactElement {
+export function MapInput({ label, value, isLocked, onChange }: MapInputProps): ReactElement {
   const [pairs, setPairs] = useState<[name: string, text: string][]>(() =>
     Object.entries(Object(value)).map(([name, text]) => [name, textOf(text)]),
   );
@@ -272,7 +274,8 @@ export function MapInput({ value, isLocked, onChange }: MapInputProps): ReactEle
       {isLocked ? null : (
         <div>
           <button type="button" className="btn is-sm" onClick={() => setPairs([...pairs, ['', '']])}>
-            Add
+            <Icon name="plus" size={12} />
+            Add to {label.toLowerCase()}
           </button>
         </div>
       )}

@@ -76,7 +76,7 @@ function OneField(props: OneFieldProps): ReactElement {
   const about = (
     <>
       <span className="help" id={`${id}-help`}>
-        {help}
+        {withCode(help)}
       </span>
       {lock === null ? null : <OwnerOf lock={lock} id={`${id}-owner`} />}
       {error}
@@ -98,7 +98,7 @@ function OneField(props: OneFieldProps): ReactElement {
         {node.kind === 'choices' ? (
           <Choices values={node.values} value={value ?? field.default} isLocked={isLocked} onChange={onChange} />
         ) : null}
-        {node.kind === 'map' ? <MapInput value={value} isLocked={isLocked} onChange={onChange} /> : null}
+        {node.kind === 'map' ? <MapInput label={labelOf(name)} value={value} isLocked={isLocked} onChange={onChange} /> : null}
         {node.kind === 'references' ? (
           <References {...props} to={node.to} label={labelOf(name)} isAllWithout={field.isAllWithout} isLocked={isLocked} />
         ) : null}
@@ -160,6 +160,12 @@ function OneField(props: OneFieldProps): ReactElement {
       {about}
     </div>
   );
+}
+
+/** What stands between backticks is code. */
+function withCode(text: string): ReactNode {
+  // biome-ignore lint/suspicious/noArrayIndexKey: a text keeps its order
+  return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
 }
 
 interface SecretRemovalProps {
