@@ -9,6 +9,9 @@ export const ofGit = {
   channel: 'nch_aaaaaaaaaaaaaaaaaaaaaaaaaa',
 } as const;
 
+/** The organization in which nothing is. */
+export const bare = 'bare';
+
 /** Arguments of a standalone that has them, the destination with this name. */
 export function manifestsOfGit({ name = 'By Git', url = 'https://hooks.example.com/in' }: { name?: string; url?: string } = {}): string[] {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-manifests-'));
@@ -21,6 +24,7 @@ export function manifestsOfGit({ name = 'By Git', url = 'https://hooks.example.c
     });
   const headers = [{ name: 'x-team', value: 'shop' }];
   const documents = [
+    stringify({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: bare }, spec: { namespace: bare } }),
     object('Destination', 'by-git', ofGit.destination, { name, type: 'http', enabled: true, http: { url, headers } }),
     object('NotificationChannel', 'mail', ofGit.channel, { name: 'Mail', type: 'email', email: { addresses: ['ops@example.com'] } }),
   ];

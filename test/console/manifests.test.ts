@@ -1,14 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { accessibilityViolations } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
 import { manifestsOfGit, ofGit } from './declared-of-git.ts';
 
 const hostile = '<img src=x onerror="document.title=\'taken\'">';
 const manager = 'posthorn-manifests';
 
-const suite = consoleSuite({ args: manifestsOfGit({ name: hostile }) });
+const args = manifestsOfGit({ name: hostile });
+const suite = consoleSuite({ args });
 const { open, expectSound } = suite;
 
 const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
@@ -176,6 +180,25 @@ test('a resource is shown as YAML with the owner of each field, its conditions a
     spec: { type: 'email', email: { addresses: ['ops@example.com'] } },
   });
   expect([await page.title(), await page.locator('img[src="x"]').count()]).toEqual(['mail · Posthorn', 0]);
+  expectSound();
+}, 180_000);
+
+test('a route is made of the YAML of another one, which is copied, changed and declared', async () => {
+  await suite.made('sources', { name: 'shop' });
+  const id = await suite.made('routes', { name: 'first', sourceId: 'shop', destinationIds: ['by-git'] });
+  const page = await open(`o/default/routes?at=${id}`, clipboard);
+  await page.getByRole('complementary').getByRole('link', { name: 'YAML' }).click();
+  await page.getByRole('button', { name: 'Copy YAML' }).click();
+  await page.getByText('Copied').waitFor();
+  const { spec, ...route } = parse(await copied(page));
+  const declared = { ...route, metadata: { name: 'by-yaml', namespace: 'default' }, spec: { ...spec, name: 'By YAML' } };
+  writeFileSync(join(args.at(-1) ?? '', 'route.yaml'), stringify(declared));
+  await page.goto(`${suite.standalone.url}/console/o/default/routes`);
+  await page.getByRole('cell', { name: 'By YAML' }).click();
+  await page.getByRole('complementary').getByRole('link', { name: 'YAML' }).click();
+  await page.getByText(`${manager} owns the fields that are marked.`, { exact: false }).waitFor();
+  const event = await suite.sent('shop', { n: 1 });
+  await eventually(async () => expect((await read(`events/${event}`)).deliveryCount).toBe(2));
   expectSound();
 }, 180_000);
 

@@ -49,6 +49,38 @@ test('the windows of a browser that follow the same have the rows of one stream,
   expectSound();
 }, 120_000);
 
+test('eight windows of a browser work over HTTP/1.1, of whose connections one is a stream', async () => {
+  await made('sources', { name: 'eight' });
+  const first = await open('o/default/live?topic=events');
+  let streams = 0;
+  first.context().on('request', (request) => {
+    if (request.url().includes('/stream?')) streams += 1;
+  });
+  first.context().on('requestfinished', (request) => {
+    if (request.url().includes('/stream?')) streams -= 1;
+  });
+  first.context().on('requestfailed', (request) => {
+    if (request.url().includes('/stream?')) streams -= 1;
+  });
+  await first.getByText('Connected', { exact: true }).waitFor();
+  const others: Page[] = [];
+  for (const topic of ['deliveries', 'messages', 'circuits', 'replays', 'events', 'deliveries', 'events']) {
+    const page = await windowBeside(first, `o/default/live?topic=${topic}`);
+    others.push(page);
+    // The window that was opened last has the stream.
+    await page.getByText('Connected', { exact: true }).waitFor();
+  }
+  const id = await sent('eight', { n: 1 });
+  await others.at(-1)?.getByTitle(id).waitFor();
+  expect(streams).toBe(1);
+  // Six connections to a host is all that a browser has over HTTP/1.1.
+  for (const page of [first, ...others]) {
+    await page.getByRole('link', { name: 'Sources', exact: true }).click();
+    await page.getByRole('cell', { name: 'eight', exact: true }).waitFor();
+  }
+  expectSound();
+}, 120_000);
+
 test('a window that has its rows from another one does not say that it is connected while that one is not', async () => {
   const path = 'o/default/live?topic=events';
   const first = await open(path);

@@ -667,6 +667,12 @@ export interface Operations {
     body: undefined;
     answer: ListApiKeysResult;
   };
+  'POST /api-keys': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateApiKeyBody;
+    answer: CreateApiKeyResult;
+  };
   'DELETE /api-keys/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -790,6 +796,10 @@ export type CircuitStatusCircuitState = "closed" | "open" | "half_open";
 export type CodeField = string;
 
 export type ConditionsField = Array<FilterCondition>;
+
+export type CreateApiKeyBody = { name: DisplayName; role?: "admin" | "developer" | "viewer"; scopes?: Array<"read" | "write" | "delete">; expiresInDays?: number; id?: unknown; organizationId?: unknown; prefix?: unknown; keyPrefix?: unknown; createdAt?: unknown; lastUsedAt?: unknown; expiresAt?: unknown; createdBy?: unknown };
+
+export type CreateApiKeyResult = { apiKey: NewApiKey; key: string };
 
 export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; cronExpression: CronExpressionField; timezone?: string; url: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; lastRunStatus?: unknown; nextRunAt?: unknown };
 
@@ -1164,6 +1174,8 @@ export type MethodField = "POST" | "PUT" | "PATCH";
 export type ModeField = "off" | "rate" | "concurrency";
 
 export type NameField = string;
+
+export type NewApiKey = (ApiKey) & ({ key: string });
 
 export type NewCronJob = (CronJobSettings) & (Resource) & ({ lastRunStatus: LastRunStatusField; nextRunAt: string | null; headers: string; payload: string | null });
 

@@ -111,6 +111,7 @@ export const usedOperations = [
   'POST /notification-channels/{id}/test',
   'GET /notification-channels/{id}/alerts',
   'GET /api-keys',
+  'POST /api-keys',
   'DELETE /api-keys/{id}',
   'GET /organizations',
   'GET /installation',

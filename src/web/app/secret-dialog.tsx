@@ -17,13 +17,15 @@ export interface SecretGuard {
   question: ReactElement;
 }
 
-/** Asks whoever leaves the page while a secret is on its way or is shown. */
-export function useSecretGuard(): SecretGuard {
+const signingSecret = { noun: 'secret', remedy: 'rotate it' };
+
+/** Asks whoever leaves the page while a secret is on its way or is shown. `remedy`: what else there is to do. */
+export function useSecretGuard({ noun, remedy } = signingSecret): SecretGuard {
   const isHeld = useRef(false);
   const question = useLeaveQuestion({
-    title: 'Leave without the secret?',
+    title: `Leave without the ${noun}?`,
     isNeeded: () => isHeld.current,
-    children: <p>It is not shown again. Whoever has not stored it has to rotate it.</p>,
+    children: <p>It is not shown again. Whoever has not stored it has to {remedy}.</p>,
   });
   return {
     hold: () => {
@@ -36,32 +38,18 @@ export function useSecretGuard(): SecretGuard {
   };
 }
 
-export interface SecretDialogProps extends ShownSecret {
+export interface ShownOnceProps {
+  title: string;
   guard: SecretGuard;
   /** The reader has stored it. */
   onStored: () => void;
-  /** What else there is to know. */
-  children?: ReactNode;
+  children: ReactNode;
 }
 
-/** Shows a signing secret for the only time. Nothing but its button closes it, and whoever leaves the page is asked. */
-export function SecretDialog({ secret, publicKey, guard, onStored, children }: SecretDialogProps): ReactElement {
+/** Shows something for the only time. Nothing but its button closes it, and whoever leaves the page is asked. */
+export function ShownOnce({ title, guard, onStored, children }: ShownOnceProps): ReactElement {
   return (
-    <Dialog title="Store the signing secret" isOpen needsAct onClose={onStored}>
-      <p>The receiver verifies {publicKey === null ? 'its messages' : 'v1 signatures'} with this secret. It is not shown again.</p>
-      <p className="row">
-        <code>{secret}</code>
-        <CopyButton text={secret} label="Copy secret" />
-      </p>
-      {publicKey === null ? null : (
-        <>
-          <p>It verifies v1a signatures with this public key, which is no secret and stays readable.</p>
-          <p className="row">
-            <code>{publicKey}</code>
-            <CopyButton text={publicKey} label="Copy public key" />
-          </p>
-        </>
-      )}
+    <Dialog title={title} isOpen needsAct onClose={onStored}>
       {children}
       <div className="btn-row is-end">
         <button
@@ -77,5 +65,36 @@ export function SecretDialog({ secret, publicKey, guard, onStored, children }: S
       </div>
       {guard.question}
     </Dialog>
+  );
+}
+
+export interface SecretDialogProps extends ShownSecret {
+  guard: SecretGuard;
+  /** The reader has stored it. */
+  onStored: () => void;
+  /** What else there is to know. */
+  children?: ReactNode;
+}
+
+/** Shows a signing secret for the only time. */
+export function SecretDialog({ secret, publicKey, guard, onStored, children }: SecretDialogProps): ReactElement {
+  return (
+    <ShownOnce title="Store the signing secret" guard={guard} onStored={onStored}>
+      <p>The receiver verifies {publicKey === null ? 'its messages' : 'v1 signatures'} with this secret. It is not shown again.</p>
+      <p className="row">
+        <code>{secret}</code>
+        <CopyButton text={secret} label="Copy secret" />
+      </p>
+      {publicKey === null ? null : (
+        <>
+          <p>It verifies v1a signatures with this public key, which is no secret and stays readable.</p>
+          <p className="row">
+            <code>{publicKey}</code>
+            <CopyButton text={publicKey} label="Copy public key" />
+          </p>
+        </>
+      )}
+      {children}
+    </ShownOnce>
   );
 }

@@ -7,7 +7,8 @@ import { AskedAct } from '../app/resource-acts.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { Ago } from '../ui/time.tsx';
+import { Ago, Day } from '../ui/time.tsx';
+import { NewApiKey } from './new-api-key.tsx';
 
 type Key = Answer<'GET /api-keys'>['data'][number];
 type KnownSession = Answer<'GET /sessions'>['data'][number];
@@ -28,7 +29,7 @@ function ApiKeys(): ReactElement {
   const org = useOrganization();
   const { rows, error, isLoading, hasMore, loadMore, refresh } = usePages('GET /api-keys', {}, keysOf);
   return (
-    <Panel title="API keys">
+    <Panel title="API keys" end={<NewApiKey />}>
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
       {isLoading ? <Loading what="the keys" /> : null}
       {!isLoading && error === null && rows.length === 0 ? (
@@ -152,15 +153,6 @@ function ScrolledTable({ label, titles, children }: { label: string; titles: rea
         <tbody>{children}</tbody>
       </table>
     </section>
-  );
-}
-
-/** The day of a time to come. */
-function Day({ at }: { at: string }): ReactElement {
-  return (
-    <time dateTime={at} title={at} className="nowrap">
-      {at.slice(0, 10)}
-    </time>
   );
 }
 

@@ -157,9 +157,12 @@ function restMs({ phases: { totalMs, ...parts } }: NonNullable<Attempt['detail']
 }
 
 function inWords({ number, detail }: Attempt): string {
-  if (detail === undefined) return '';
-  const parts = phases.map(([key, word]) => (detail.phases[key] === null ? `${word} not reached` : `${word} ${detail.phases[key]} ms`));
-  return `Attempt ${number}: ${parts.join(', ')}, in all ${detail.phases.totalMs} ms.`;
+  return detail === undefined ? '' : `Attempt ${number}: ${phaseWords(detail)}.`;
+}
+
+function phaseWords({ phases: times }: NonNullable<Attempt['detail']>): string {
+  const parts = phases.map(([key, word]) => (times[key] === null ? `${word} not reached` : `${word} ${times[key]} ms`));
+  return `${parts.join(', ')}, in all ${times.totalMs} ms`;
 }
 
 /** What was sent and what came back. `sentTo` null: where it would be sent again is not known. */
@@ -191,6 +194,8 @@ export function AttemptDetail({ attempt, sentTo }: { attempt: Attempt; sentTo: S
                 </dd>
                 <dt>Size</dt>
                 <dd>{bytes(detail.responseBytes)}</dd>
+                <dt>Phases</dt>
+                <dd>{phaseWords(detail)}</dd>
               </>
             )}
           </dl>

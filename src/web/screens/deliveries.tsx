@@ -31,11 +31,11 @@ const statuses = [
   'dlq',
 ];
 export const deliveryFields: readonly FilterField[] = [
-  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'routeId', word: 'route', hint: 'Its id or slug.', show: filteredName },
-  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.', show: filteredName },
-  { name: 'errorType', word: 'error', hint: 'Such as http_error, timeout, dns, tls or network.' },
-  { name: 'responseStatus', word: 'code', hint: 'Such as 503, or a class such as 5xx.' },
+  { name: 'status', word: 'status', isMany: true, choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
+  { name: 'routeId', word: 'route', isMany: true, hint: 'Its id or slug.', show: filteredName },
+  { name: 'destinationId', word: 'destination', isMany: true, hint: 'Its id or slug.', show: filteredName },
+  { name: 'errorType', word: 'error', isMany: true, hint: 'Such as http_error, timeout, dns, tls or network.' },
+  { name: 'responseStatus', word: 'code', isMany: true, hint: 'Such as 503, or a class such as 5xx.' },
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },

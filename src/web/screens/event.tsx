@@ -90,13 +90,18 @@ function Deliveries({ event: { deliveries, deliveryCount } }: { event: Event }):
         <p className="muted">No route took the event.</p>
       ) : (
         <ul className="routes">
-          {sent.map(({ id, routeId, status, lastErrorMessage, attempts, maxAttempts }) => (
+          {sent.map(({ id, routeId, status, lastErrorMessage, attempts, maxAttempts, replayedFrom }) => (
             <li key={id}>
               <Link className="id" to="/o/$org/deliveries/$id" params={{ org, id }}>
                 {shortId(id)}
               </Link>
               <span className="why">
                 <IdLink id={routeId} /> {lastErrorMessage ?? `${attempts} of ${maxAttempts} attempts`}
+                {replayedFrom === null ? null : (
+                  <span className="sub">
+                    , sent again from <IdLink id={replayedFrom} />
+                  </span>
+                )}
               </span>
               <State state={status} />
             </li>

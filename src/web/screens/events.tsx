@@ -13,13 +13,14 @@ import type { Column } from '../ui/rows.tsx';
 import { State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { EventDrawer } from './event-drawer.tsx';
+import { PlanReplay } from './plan-replay.tsx';
 
 type Event = RowOf<'GET /events'>;
 
 const statuses = ['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes'];
 const fields: readonly FilterField[] = [
-  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'sourceId', word: 'source', hint: 'Its id or slug.', show: filteredName },
+  { name: 'status', word: 'status', isMany: true, choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
+  { name: 'sourceId', word: 'source', isMany: true, hint: 'Its id or slug.', show: filteredName },
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },
@@ -43,9 +44,19 @@ export function Events(): ReactElement {
   const { at: _at, ...filters } = search;
   const query = { ...filters, status: filters.status === undefined ? undefined : (filters.status.split(',') as Event['status'][]) };
   const list = useCursorList('GET /events', query);
+  const isUnreached = filters.status?.split(',').every((status: string) => status === 'no_routes' || status === 'filtered') === true;
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/events/$id', params: { org, id } }), [navigate, org]);
   return (
-    <Page title="Events" actions={<AsCode name="GET /events" input={{ query }} />} isFull>
+    <Page
+      title="Events"
+      actions={
+        <>
+          {isUnreached && list.rows.length > 0 ? <PlanReplay what="events" filter={query} /> : null}
+          <AsCode name="GET /events" input={{ query }} />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="events"
         list={list}

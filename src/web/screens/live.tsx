@@ -37,13 +37,13 @@ const statuses = [
   'closed',
 ];
 const fields: readonly FilterField[] = [
-  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
-  { name: 'sourceId', word: 'source', hint: 'Its id or slug.', show: filteredName },
-  { name: 'routeId', word: 'route', hint: 'Its id or slug.', show: filteredName },
-  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.', show: filteredName },
-  { name: 'applicationId', word: 'application', hint: 'Its id.', show: filteredName },
-  { name: 'endpointId', word: 'endpoint', hint: 'Its id.', show: filteredName },
-  { name: 'eventType', word: 'event type', hint: 'Its name.' },
+  { name: 'status', word: 'status', isMany: true, choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
+  { name: 'sourceId', word: 'source', isMany: true, hint: 'Its id or slug.', show: filteredName },
+  { name: 'routeId', word: 'route', isMany: true, hint: 'Its id or slug.', show: filteredName },
+  { name: 'destinationId', word: 'destination', isMany: true, hint: 'Its id or slug.', show: filteredName },
+  { name: 'applicationId', word: 'application', isMany: true, hint: 'Its id.', show: filteredName },
+  { name: 'endpointId', word: 'endpoint', isMany: true, hint: 'Its id.', show: filteredName },
+  { name: 'eventType', word: 'event type', isMany: true, hint: 'Its name.' },
 ];
 const columns: readonly Column<StreamRow>[] = [
   { title: 'Time', className: 'mono dim', cell: ({ at }) => <Clock at={at} /> },
@@ -154,20 +154,11 @@ function Follow({ query, at, subject, select, children }: FollowProps): ReactEle
     <>
       <div>
         {children}
-        {waiting > 0 ? (
-          <button className="bulk newer" type="button" onClick={newest}>
-            <Icon name="up" size={14} />
-            <strong>{count(waiting)} more</strong>
-            <span className="muted wide-only">The stream goes on; this list waits while you read.</span>
-            <span className="spacer" />
-            <span className="medium">Show newest</span>
-            <kbd>G</kbd>
-          </button>
-        ) : null}
         {state.is === 'lost' ? <Failure message={`${state.why} The console tries again by itself.`} /> : null}
       </div>
       <div className="split">
         <div className="live-list">
+          {waiting > 0 ? <Newer waiting={waiting} onShow={newest} /> : null}
           {rows.length === 0 ? (
             <Waiting />
           ) : (
@@ -192,6 +183,20 @@ function Follow({ query, at, subject, select, children }: FollowProps): ReactEle
         {at === null ? null : <SubjectDrawer key={at} subject={subject} onClose={() => select(null)} />}
       </div>
     </>
+  );
+}
+
+/** How many rows wait, and the way to them. */
+function Newer({ waiting, onShow }: { waiting: number; onShow: () => void }): ReactElement {
+  return (
+    <button className="bulk newer" type="button" onClick={onShow}>
+      <Icon name="up" size={14} />
+      <strong>{count(waiting)} more</strong>
+      <span className="muted wide-only">The stream goes on; this list waits while you read.</span>
+      <span className="spacer" />
+      <span className="medium">Show newest</span>
+      <kbd>G</kbd>
+    </button>
   );
 }
 

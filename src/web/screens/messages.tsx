@@ -22,12 +22,12 @@ type Message = RowOf<'GET /outbound-messages'>;
 
 const statuses = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
 export const messageFields: readonly FilterField[] = [
-  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: messageWord(value) })) },
-  { name: 'applicationId', word: 'application', hint: 'Its id.', show: filteredName },
-  { name: 'endpointId', word: 'endpoint', hint: 'Its id.', show: filteredName },
-  { name: 'eventType', word: 'event type', hint: 'Its name.' },
-  { name: 'errorType', word: 'error', hint: 'Such as http_error, timeout, dns, tls or network.' },
-  { name: 'responseStatus', word: 'code', hint: 'Such as 503, or a class such as 5xx.' },
+  { name: 'status', word: 'status', isMany: true, choices: statuses.map((value) => ({ value, word: messageWord(value) })) },
+  { name: 'applicationId', word: 'application', isMany: true, hint: 'Its id.', show: filteredName },
+  { name: 'endpointId', word: 'endpoint', isMany: true, hint: 'Its id.', show: filteredName },
+  { name: 'eventType', word: 'event type', isMany: true, hint: 'Its name.' },
+  { name: 'errorType', word: 'error', isMany: true, hint: 'Such as http_error, timeout, dns, tls or network.' },
+  { name: 'responseStatus', word: 'code', isMany: true, hint: 'Such as 503, or a class such as 5xx.' },
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },

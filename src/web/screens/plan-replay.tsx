@@ -11,7 +11,8 @@ import { Ago } from '../ui/time.tsx';
 type Body = NonNullable<Input<'POST /replays'>['body']>;
 
 export interface PlanReplayProps {
-  what: 'deliveries' | 'messages';
+  /** Events: those that reached no route. */
+  what: 'deliveries' | 'messages' | 'events';
   filter: NonNullable<Body['filter']>;
 }
 
@@ -85,7 +86,8 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
         . It takes about {duration((plan.candidates / rate) * 1000)}.
       </p>
       <p className="muted">
-        The oldest go first. Each is sent once, as a message of its own. It can be suspended and cancelled while it runs.
+        The oldest go first. {what === 'events' ? 'The routes of today judge each again.' : 'Each is sent once, as a message of its own.'}{' '}
+        It can be suspended and cancelled while it runs.
       </p>
       <div className="field">
         <label htmlFor="rate">Messages a second</label>

@@ -5,6 +5,8 @@ export interface FilterField {
   /** The parameter of the address and of the API. */
   name: string;
   word: string;
+  /** It takes several values, of which any one is enough: another one joins those that are there. */
+  isMany?: boolean;
   /** Absent: any text. */
   choices?: readonly { value: string; word: string }[];
   /** What a filter in force shows of one of its values. Default: the word of the choice, or the value itself. */
@@ -55,9 +57,9 @@ export function FilterBar({ fields, values, onChange, children }: FilterBarProps
       {isAdding ? (
         <AddFilter
           fields={fields}
-          onAdd={(name, value) => {
+          onAdd={(field, value) => {
             setAdding(false);
-            onChange({ ...values, [name]: value });
+            onChange({ ...values, [field.name]: joined(field, values[field.name], value) });
           }}
           onCancel={() => setAdding(false)}
         />
@@ -71,6 +73,11 @@ export function FilterBar({ fields, values, onChange, children }: FilterBarProps
       )}
     </search>
   );
+}
+
+function joined({ isMany = false }: FilterField, before: string | undefined, value: string): string {
+  if (!isMany || before === undefined || before === '') return value;
+  return [...new Set([...before.split(','), ...value.split(',')])].join(',');
 }
 
 /** Any one of the values of a list is enough. */
@@ -90,7 +97,7 @@ function Shown({ value, field: { choices, show } }: { value: string; field: Pick
 
 interface AddFilterProps {
   fields: readonly FilterField[];
-  onAdd: (name: string, value: string) => void;
+  onAdd: (field: FilterField, value: string) => void;
   onCancel: () => void;
 }
 
@@ -102,7 +109,7 @@ function AddFilter({ fields, onAdd, onCancel }: AddFilterProps): ReactElement {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const chosen = value === '' ? field?.choices?.[0]?.value : value.trim();
-    if (chosen !== undefined && chosen !== '') onAdd(name, chosen);
+    if (field !== undefined && chosen !== undefined && chosen !== '') onAdd(field, chosen);
   };
   return (
     <form className="row" onSubmit={submit} onKeyDown={({ key }) => (key === 'Escape' ? onCancel() : undefined)}>

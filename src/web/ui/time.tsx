@@ -52,6 +52,16 @@ export function TimeOfDay({ at }: { at: string }): ReactElement {
   );
 }
 
+/** The day of a time. */
+export function Day({ at }: { at: string }): ReactElement {
+  const zone = use(ZoneContext);
+  return (
+    <time dateTime={at} title={exactTime(at, zone)} className="nowrap">
+      {dayOf(new Date(at), zone)}
+    </time>
+  );
+}
+
 /** Day and time to the minute. */
 export function Minute({ at }: { at: string }): ReactElement {
   const zone = use(ZoneContext);
