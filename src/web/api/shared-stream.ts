@@ -4,7 +4,13 @@ import type { ServerEvent } from './server-events.ts';
 const channelName = 'posthorn-stream';
 
 /** Messages of the window that has the stream to the others. `ask`: another window asks which one has it. */
-type Told = { is: 'ask' } | { is: 'has'; url: string; isConnected: boolean } | { is: 'event'; url: string; event: ServerEvent };
+type Told =
+  | { is: 'ask' }
+  | { is: 'has'; url: string; isConnected: boolean }
+  | { is: 'events'; url: string; events: readonly ServerEvent[] };
+
+/** Events are told together, at most so long after the first of them: each message costs a window that shows many a part of its time. */
+const gatherMs = 100;
 
 /** The window that has the stream follows the same and is connected, follows the same and is not, or follows something else. */
 export type Holder = 'connected' | 'unconnected' | 'other';
@@ -23,6 +29,7 @@ export class SharedStream {
   #hasIt = false;
   #isConnected = false;
   #follower: Follower | null = null;
+  #untold: ServerEvent[] = [];
   /** The last known state of the window that has the stream; null: unknown. */
   #holder: Holder | null = null;
 
@@ -41,6 +48,7 @@ export class SharedStream {
     try {
       await work();
     } finally {
+      this.#tellAll();
       this.#hasIt = false;
     }
   }
@@ -48,12 +56,20 @@ export class SharedStream {
   /** This window, which has the stream, is connected or is not. */
   tellConnected(isConnected: boolean): void {
     this.#isConnected = isConnected;
+    this.#tellAll();
     this.#say({ is: 'has', url: this.#url, isConnected });
   }
 
   /** This window, which has the stream, has got the event. */
   tell(event: ServerEvent): void {
-    this.#say({ is: 'event', url: this.#url, event });
+    this.#untold.push(event);
+    if (this.#untold.length === 1) setTimeout(() => this.#tellAll(), gatherMs);
+  }
+
+  #tellAll(): void {
+    const events = this.#untold;
+    this.#untold = [];
+    if (events.length > 0) this.#say({ is: 'events', url: this.#url, events });
   }
 
   /** Hears the window that has the stream. Returns what ends that. */
@@ -74,7 +90,7 @@ export class SharedStream {
     const holder = holderIn(told, this.#url);
     if (holder !== this.#holder) this.#follower?.onHolder(holder);
     this.#holder = holder;
-    if (told.is === 'event' && holder === 'connected') this.#follower?.onEvent(told.event);
+    if (told.is === 'events' && holder === 'connected') for (const event of told.events) this.#follower?.onEvent(event);
   }
 
   #say(told: Told): void {
@@ -85,5 +101,5 @@ export class SharedStream {
 
 function holderIn(told: Exclude<Told, { is: 'ask' }>, url: string): Holder {
   if (told.url !== url) return 'other';
-  return told.is === 'event' || told.isConnected ? 'connected' : 'unconnected';
+  return told.is === 'events' || told.isConnected ? 'connected' : 'unconnected';
 }

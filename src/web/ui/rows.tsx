@@ -46,7 +46,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   const density = use(DensityContext);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the token follows the density
   const height = useMemo(() => heightOf(isDense ? '--row-dense' : '--row'), [isDense, density]);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 12 });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 4 });
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows of another height stand elsewhere
   useEffect(() => virtual.measure(), [height, virtual]);
   const items = virtual.getVirtualItems();
