@@ -228,6 +228,14 @@ test('switching order on waits for all that is under way, puts its retries first
   expect(rest).toEqual([keys[2], keys[1], ...keys.slice(3)]);
 });
 
+test('what was taken by a setting without order, and is adopted after order was switched on, counts as taken without order', async () => {
+  await accept(3);
+  expect(await takeFrom(suite.queue, 'w1', 3, { inOrder: false })).toHaveLength(3);
+  await configure({});
+  const adopted = await suite.queue.adopt('w1', []);
+  expect(adopted.map(({ target }) => target.isInOrder)).toEqual([false, false, false]);
+});
+
 test('switching order on gives out in the order of acceptance what several workers give back in another order, or held when they died', async () => {
   const expiresAtMs = Date.now() + 7_200_000;
   const keys: string[] = [];

@@ -301,12 +301,16 @@ for _, n in ipairs(order) do
     for lane, entries in pairs(target.done) do
       call('XDEL', P .. 'w:' .. lane, unpack(entries))
     end
-    for _, back in ipairs(target.back) do
+    local back_in_order = {}
+    for k, back in ipairs(target.back) do
       if target.is_ordered then
-        enqueue_back_in_order(n, back[2], back[3])
+        back_in_order[k] = back[2]
       else
         enqueue_in(back[1], back[2], back[3])
       end
+    end
+    if #back_in_order > 0 then
+      enqueue_back_in_order(n, back_in_order)
     end
     if #target.back > 0 then
       activate(n)

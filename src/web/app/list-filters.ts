@@ -11,3 +11,15 @@ export const listFilters = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type ListName = keyof typeof listFilters;
+
+/** The filter of a list as a body has it: the address separates several values of these names by commas. */
+export function severalOf<Filter extends object, Name extends keyof Filter>(
+  filter: Filter,
+  ...names: readonly Name[]
+): Omit<Filter, Name> & { [Each in Name]?: string[] } {
+  const several = names.flatMap((name) => {
+    const value = filter[name];
+    return typeof value === 'string' ? [[name, value.split(',')] as const] : [];
+  });
+  return { ...filter, ...(Object.fromEntries(several) as { [Each in Name]?: string[] }) };
+}

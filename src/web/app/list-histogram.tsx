@@ -38,7 +38,8 @@ export const ListHistogram = memo(function ListHistogram({ of, fields, filters, 
   const [fromName, toName] = counts.times;
   const [from, to] = [filters[fromName], filters[toName]];
   const span = useMemo(() => countedSpan(from, to, now), [from, to, now]);
-  const scope = counts.scopes.find((name) => filters[name] !== undefined);
+  // A series is of one.
+  const scope = counts.scopes.find((name) => filters[name] !== undefined && !filters[name].includes(','));
   const { series, error, isFormer } = useSeries(counts, span, scope === undefined ? {} : { [scope]: filters[scope] });
   const [draft, setDraft] = useState<Chosen | null>(null);
   const steps = series === undefined ? null : stepsOf(series);

@@ -20,10 +20,11 @@ export function useNames(): ReadonlyMap<string, string> {
   }, [routes, destinations, sources]);
 }
 
-/** A link to whatever has this id, under its name where that is known. */
-export function IdLink({ id }: { id: string }): ReactElement {
+/** A link to whatever has this id, under its name where that is known. `called`: its name, where the caller has it. */
+export function IdLink({ id, called }: { id: string; called?: string }): ReactElement {
   const org = useOrganization();
-  const name = useNames().get(id);
+  const names = useNames();
+  const name = called ?? names.get(id);
   return (
     <Link className={name === undefined ? 'id' : undefined} to="/o/$org/id/$id" params={{ org, id }} title={id}>
       {name ?? shortId(id)}

@@ -94,18 +94,6 @@ interface StepInput {
   cursor: string | undefined;
 }
 
-/** The filter of a list as a body has it: the address separates several values of these names by commas. */
-export function severalOf<Filter extends object, Name extends keyof Filter>(
-  filter: Filter,
-  ...names: readonly Name[]
-): Omit<Filter, Name> & { [Each in Name]?: string[] } {
-  const several = names.flatMap((name) => {
-    const value = filter[name];
-    return typeof value === 'string' ? [[name, value.split(',')] as const] : [];
-  });
-  return { ...filter, ...(Object.fromEntries(several) as { [Each in Name]?: string[] }) };
-}
-
 /** Cancels the deliveries of a list that have not ended. `status`: those that the list is narrowed to. */
 export function CancelDeliveries({
   filter,

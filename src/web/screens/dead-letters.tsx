@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { severalOf } from '../app/list-filters.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
@@ -8,7 +9,6 @@ import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty } from '../ui/notices.tsx';
-import { severalOf } from './cancel.tsx';
 import { deliveryFields, useDeliveryColumns } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { MessageDrawer } from './message-drawer.tsx';

@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, use, useCallback, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { severalOf } from '../app/list-filters.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { filteredName, useNames } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
@@ -12,7 +13,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock, Countdown, minuteLabel, ZoneContext } from '../ui/time.tsx';
-import { CancelDeliveries, severalOf } from './cancel.tsx';
+import { CancelDeliveries } from './cancel.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { useCircuitsOf } from './target-data.ts';
 

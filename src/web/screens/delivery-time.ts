@@ -14,6 +14,9 @@ export const deliveredNow: DeliveryTime = { kind: 'now', amount: '1', unit: 'hou
 /** Of each unit. */
 export const secondsOf = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 
+/** What the API allows at most. */
+export const longestDelaySeconds = 7 * secondsOf.days;
+
 /** As the API takes it; null: it is not complete. */
 export function sentTime({ kind, amount, unit, at }: DeliveryTime, zone: Zone): { delaySeconds?: number; deliverAt?: string } | null {
   if (kind === 'now') return {};

@@ -1,8 +1,6 @@
 import { parsedJson } from '../app/resource-form/exact-json.ts';
 import type { Zone } from '../ui/time.tsx';
-import { type DeliveryTime, sentTime } from './delivery-time.ts';
-
-const maxDelaySeconds = 604_800;
+import { type DeliveryTime, longestDelaySeconds, sentTime } from './delivery-time.ts';
 
 /** An event as it is typed. */
 export interface EventDraft {
@@ -32,7 +30,7 @@ export function eventToSend({ draft, eventType, payload, zone }: Complete): { bo
   if (parsedJson(payload) === undefined) return { problem: 'The payload is not JSON.' };
   const time = sentTime(draft.when, zone);
   if (time === null) return { problem: draft.when.kind === 'at' ? 'Choose a time.' : 'The delay is not a whole number.' };
-  if ((time.delaySeconds ?? 0) > maxDelaySeconds) return { problem: 'The delay is more than 7 days.' };
+  if ((time.delaySeconds ?? 0) > longestDelaySeconds) return { problem: 'The delay is more than 7 days.' };
   if (!/^\d{0,9}$/.test(draft.expiry)) return { problem: 'The expiry is not a whole number of seconds.' };
   const { applicationId, expiry } = draft;
   const members = {

@@ -2,6 +2,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
 import { basePath } from '../api/base.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { severalOf } from '../app/list-filters.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
@@ -51,7 +52,7 @@ export function Events(): ReactElement {
       title="Events"
       actions={
         <>
-          {isUnreached && list.rows.length > 0 ? <PlanReplay what="events" filter={query} /> : null}
+          {isUnreached && list.rows.length > 0 ? <PlanReplay what="events" filter={severalOf(query, 'sourceId')} /> : null}
           <AsCode name="GET /events" input={{ query }} />
         </>
       }

@@ -30,6 +30,8 @@ export function NewApiKey(): ReactElement {
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<Made | null>(null);
   const guard = useSecretGuard({ noun: 'key', remedy: 'revoke it and create another one' });
+  // It outlives the form: what is sent again after an answer that was lost makes no second key.
+  const create = useWrite('POST /api-keys', { isSecret: true });
   return (
     <>
       <button type="button" className="btn is-sm" onClick={() => setOpen(true)}>
@@ -39,6 +41,7 @@ export function NewApiKey(): ReactElement {
       {isOpen ? (
         <KeyForm
           guard={guard}
+          create={create}
           onMade={(answer) => {
             setOpen(false);
             setMade(answer);
@@ -51,8 +54,14 @@ export function NewApiKey(): ReactElement {
   );
 }
 
-function KeyForm({ guard, onMade, onClose }: { guard: SecretGuard; onMade: (made: Made) => void; onClose: () => void }): ReactElement {
-  const create = useWrite('POST /api-keys', { isSecret: true });
+interface KeyFormProps {
+  guard: SecretGuard;
+  create: ReturnType<typeof useWrite<'POST /api-keys'>>;
+  onMade: (made: Made) => void;
+  onClose: () => void;
+}
+
+function KeyForm({ guard, create, onMade, onClose }: KeyFormProps): ReactElement {
   const [name, setName] = useState('');
   const [role, setRole] = useState<Role>(usual.role);
   const [withheld, setWithheld] = useState<readonly Scope[]>([]);

@@ -55,7 +55,10 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
   if (dryRun === undefined || dryRun.phase === 'Planning') return <Loading what="what the filter selects" />;
   if (dryRun.failure !== null) return <Failure message={dryRun.failure.message} />;
   const { plan } = dryRun;
-  if (plan === null || plan.candidates === 0) return <p>Nothing matches the filter any more.</p>;
+  if (plan === null || plan.candidates === 0)
+    return <p>{what === 'events' ? 'No route of today takes any of them.' : 'Nothing matches the filter any more.'}</p>;
+  // An event is sent to each destination of the routes that take it.
+  const noun = what === 'events' ? 'deliveries' : what;
   const start = (): void => {
     create.mutate(
       { body: { name, what, filter, ratePerSecond: rate, stopAfterFailurePercent: stop } },
@@ -77,7 +80,7 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
     >
       <p>
         {plan.isEstimate ? 'At least ' : ''}
-        <strong>{quantityOf(plan.candidates, what)}</strong> to {quantity(plan.targets, 'target')}, {bytes(plan.bytes)}
+        <strong>{quantityOf(plan.candidates, noun)}</strong> to {quantity(plan.targets, 'target')}, {bytes(plan.bytes)}
         {plan.oldest === null ? null : (
           <>
             , the oldest <Ago at={plan.oldest} />
@@ -119,7 +122,7 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
           Cancel
         </button>
         <button type="submit" className="btn is-primary" disabled={create.isPending}>
-          {create.isPending ? 'Starting…' : `Replay ${quantityOf(plan.candidates, what)}`}
+          {create.isPending ? 'Starting…' : `Replay ${quantityOf(plan.candidates, noun)}`}
         </button>
       </div>
     </form>

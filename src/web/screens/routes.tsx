@@ -122,14 +122,14 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
         <dl className="kv is-tight">
           <dt>From</dt>
           <dd>
-            <IdLink id={route.source.id} />
+            <IdLink id={route.source.id} called={route.source.name} />
           </dd>
           <dt>To</dt>
           <dd>
             {route.destinations.map((each, index) => (
               <span key={each.id}>
                 {index === 0 ? '' : ', '}
-                <IdLink id={each.id} />
+                <IdLink id={each.id} called={each.name} />
               </span>
             ))}
           </dd>

@@ -34,6 +34,8 @@ export function SendEvent({
   const [isOpen, setOpen] = useState(false);
   const [draft, setDraft] = useState<EventDraft>({ applicationId, eventTypeId, payload: null, when: deliveredNow, expiry: '' });
   const [sent, setSent] = useState<SentEvent | null>(null);
+  // It outlives the form: what is sent again after an answer that was lost is the same event.
+  const send = useWrite('POST /send-event');
   const close = (): void => {
     setOpen(false);
     setSent(null);
@@ -44,9 +46,9 @@ export function SendEvent({
         <Icon name="send" />
         Send event…
       </button>
-      <Dialog title={sent === null ? 'Send an event' : 'The event is stored'} isOpen={isOpen} onClose={close}>
+      <Dialog title={sent === null ? 'Send an event' : 'The event is stored'} isOpen={isOpen} needsAct={send.isPending} onClose={close}>
         {sent === null ? (
-          <SendForm draft={draft} onChange={setDraft} onSent={setSent} close={close} />
+          <SendForm send={send} draft={draft} onChange={setDraft} onSent={setSent} close={close} />
         ) : (
           <Sent sent={sent} again={() => setSent(null)} close={close} />
         )}
@@ -56,20 +58,20 @@ export function SendEvent({
 }
 
 interface SendFormProps {
+  send: ReturnType<typeof useWrite<'POST /send-event'>>;
   draft: EventDraft;
   onChange: (draft: EventDraft) => void;
   onSent: (sent: SentEvent) => void;
   close: () => void;
 }
 
-function SendForm({ draft, onChange, onSent, close }: SendFormProps): ReactElement {
+function SendForm({ send, draft, onChange, onSent, close }: SendFormProps): ReactElement {
   const id = useId();
   const zone = use(ZoneContext);
   const { eventTypeId, applicationId } = draft;
   const types = useCandidates('event-types', eventTypeId === '' ? [] : [eventTypeId]);
   const applications = useCandidates('webhook-applications', applicationId === '' ? [] : [applicationId]);
   const type = useRead('GET /event-types/{id}', { path: { id: eventTypeId } }, { isEnabled: eventTypeId !== '' });
-  const send = useWrite('POST /send-event');
   const [problem, setProblem] = useState<string | null>(null);
   const payload = draft.payload ?? type.data?.data.examplePayload ?? '{}';
   const change = (next: Partial<EventDraft>): void => {
@@ -124,12 +126,12 @@ function SendForm({ draft, onChange, onSent, close }: SendFormProps): ReactEleme
       {type.error === null ? null : <Failure message={type.error.message} retry={() => void type.refetch()} />}
       <Refusal error={send.error} />
       <Complaints details={send.error?.details ?? {}} />
-      <div className="btn-row">
-        <button type="submit" className="btn is-primary" disabled={send.isPending}>
-          {send.isPending ? 'Sending…' : draft.when.kind === 'now' ? 'Send event' : 'Schedule event'}
-        </button>
-        <button type="button" className="btn" onClick={close}>
+      <div className="btn-row is-end">
+        <button type="button" className="btn is-quiet" disabled={send.isPending} onClick={close}>
           Close
+        </button>
+        <button type="submit" className="btn is-primary" disabled={send.isPending || type.isLoading}>
+          {send.isPending ? 'Sending…' : draft.when.kind === 'now' ? 'Send event' : 'Schedule event'}
         </button>
       </div>
     </form>

@@ -19,7 +19,7 @@ import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago, type Zone, ZoneContext } from '../ui/time.tsx';
-import { type DeliveryTime, deliveredNow, sentTime } from './delivery-time.ts';
+import { type DeliveryTime, deliveredNow, longestDelaySeconds, sentTime } from './delivery-time.ts';
 import { DeliveryTimeFields } from './delivery-time-fields.tsx';
 import { FailedSignatures } from './failed-signatures.tsx';
 
@@ -176,19 +176,28 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
 function TestEvent({ source }: { source: Source }): ReactElement {
   const zone = use(ZoneContext);
   const [when, setWhen] = useState(deliveredNow);
-  const command = testCommand(source, scheduleHeader(when, zone));
+  const header = scheduleHeader(when, zone);
+  const command = testCommand(source, header ?? '');
   if (command === null) return <p className="small muted">Only {source.provider} can sign one. Use the test of its own console.</p>;
   return (
     <div className="stack">
       <DeliveryTimeFields value={when} onChange={setWhen} />
-      <Command text={command} />
+      {header === null ? (
+        <p className="small muted">The command is here once the time is complete, and within 7 days.</p>
+      ) : (
+        <Command text={command} />
+      )}
     </div>
   );
 }
 
-/** The header that schedules an event, as an argument of curl; empty: it is delivered at once, or the time is not complete. */
-function scheduleHeader(when: DeliveryTime, zone: Zone): string {
-  const { delaySeconds, deliverAt } = sentTime(when, zone) ?? {};
+/** The header that schedules an event, as an argument of curl; empty: it is delivered at once; null: the time is not complete, or too late. */
+function scheduleHeader(when: DeliveryTime, zone: Zone): string | null {
+  const time = sentTime(when, zone);
+  if (time === null) return null;
+  const { delaySeconds, deliverAt } = time;
+  const seconds = deliverAt === undefined ? (delaySeconds ?? 0) : (new Date(deliverAt).getTime() - Date.now()) / 1000;
+  if (seconds > longestDelaySeconds) return null;
   if (deliverAt !== undefined) return `-H 'x-posthorn-deliver-at: ${deliverAt}' \\\n  `;
   return delaySeconds === undefined ? '' : `-H 'x-posthorn-delay-seconds: ${delaySeconds}' \\\n  `;
 }

@@ -120,10 +120,10 @@ interface CellsProps<Row> {
 const Cells = memo(function Cells<Row>({ row, columns }: CellsProps<Row>): ReactElement {
   return (
     <>
-      {columns.map(({ title, className = '', cell }) => {
+      {columns.map(({ title, className, cell }) => {
         const shown = cell(row);
         return (
-          <td key={title} className={shown === '0' ? `${className} dim` : className}>
+          <td key={title} className={shown === '0' ? `${className ?? ''} dim` : className}>
             {shown}
           </td>
         );

@@ -50,7 +50,7 @@ local function put_back(handle, worker, id)
       count_status(t[1], 'a', waiting_letter(attempts))
     end
     if t[3] then
-      enqueue_back_in_order(n, id, m[3])
+      enqueue_back_in_order(n, { id })
     else
       enqueue_in(lane, id, m[3])
     end

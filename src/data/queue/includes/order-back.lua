@@ -2,34 +2,58 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
 
--- Puts a message that was taken and not sent into the lane of retries of target n, whose messages go out in order: before those that were accepted later
--- and stand there unread. Workers give back in any order what they took before order was switched on. `expires`: field xp of the message, if it has one.
-local function enqueue_back_in_order(n, id, expires)
-  local lane = retry_lane(n)
-  local w = P .. 'w:' .. lane
-  local function accepted(message)
-    local ms, number = string.match(call('HGET', P .. 'm:' .. message, 'i') or '', '^(%d+)-(%d+)$')
-    return tonumber(ms or '0'), tonumber(number or '0')
+-- Puts messages that were taken and not sent, a list of ids, into the lane of retries of target n, whose messages go out in order: before those that were
+-- accepted later and stand there unread. Workers give back in any order what they took before order was switched on. Of these later ones a script moves up
+-- to 1,000; beyond them a message stands behind some that were accepted later.
+local enqueue_back_in_order
+do
+  local moves_left = 1000
+
+  local function accepted(id)
+    local m = call('HMGET', P .. 'm:' .. id, 'i', 'xp')
+    local ms, number = string.match(m[1] or '', '^(%d+)-(%d+)$')
+    return { id = id, expires = m[2], ms = tonumber(ms or '0'), number = tonumber(number or '0') }
   end
-  local groups = redis.pcall('XINFO', 'GROUPS', w)
-  local last = not failed(groups) and groups[1] and groups[1][8]
-  local first_unread = last and '(' .. last or '-'
-  local ms, number = accepted(id)
-  local later = {}
-  while true do
-    local entry = call('XREVRANGE', w, '+', first_unread, 'COUNT', 1)[1]
-    local entry_ms, entry_number
-    if entry then
-      entry_ms, entry_number = accepted(entry[2][2])
-    end
-    if not entry or entry_ms < ms or entry_ms == ms and entry_number < number then
-      break
-    end
-    call('XDEL', w, entry[1])
-    later[#later + 1] = entry[2][2]
+
+  local function is_earlier(one, other)
+    return one.ms < other.ms or one.ms == other.ms and one.number < other.number
   end
-  enqueue_retry(n, id, expires)
-  for k = #later, 1, -1 do
-    enqueue_retry(n, later[k], call('HGET', P .. 'm:' .. later[k], 'xp'))
+
+  -- The unread entries of a lane that were accepted after a message: a list of entries, and one of their messages.
+  local function later_than(first, lane)
+    local w = P .. 'w:' .. lane
+    local groups = redis.pcall('XINFO', 'GROUPS', w)
+    local last = not failed(groups) and groups[1] and groups[1][8]
+    local entries, messages = {}, {}
+    for _, entry in ipairs(moves_left > 0 and call('XREVRANGE', w, '+', last and '(' .. last or '-', 'COUNT', moves_left) or {}) do
+      local message = accepted(entry[2][2])
+      if not is_earlier(first, message) then
+        break
+      end
+      entries[#entries + 1], messages[#messages + 1] = entry[1], message
+    end
+    moves_left = moves_left - #entries
+    return entries, messages
+  end
+
+  function enqueue_back_in_order(n, ids)
+    local messages = {}
+    for k, id in ipairs(ids) do
+      messages[k] = accepted(id)
+    end
+    table.sort(messages, is_earlier)
+    local lane = retry_lane(n)
+    local entries, later = later_than(messages[1], lane)
+    for _, message in ipairs(later) do
+      messages[#messages + 1] = message
+    end
+    table.sort(messages, is_earlier)
+    -- First they stand in the lane once more: after an error none is missing.
+    for _, message in ipairs(messages) do
+      enqueue_retry(n, message.id, message.expires)
+    end
+    if #entries > 0 then
+      call('XDEL', P .. 'w:' .. lane, unpack(entries))
+    end
   end
 end
