@@ -30,6 +30,7 @@ test('an admin creates an API key, which is shown once, and revokes it', async (
   await page.getByRole('link', { name: 'Keys and sessions' }).click();
   await page.getByRole('button', { name: 'New key…' }).click();
   const form = page.getByRole('dialog', { name: 'New API key' });
+  await form.locator('input:focus').waitFor();
   await page.keyboard.type(name);
   await form.getByLabel('delete').uncheck();
   expect(await form.getByRole('checkbox').count()).toBe(3);

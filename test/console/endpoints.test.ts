@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
+import { expectNoSideScroll } from './fitting.ts';
 import { heldAnswer, loseAnswer } from './lost-answer.ts';
 
 const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
@@ -103,7 +104,7 @@ test('the form of an endpoint chooses its signatures, its secret is rotated with
   expect(await page.content()).not.toContain('whsk_');
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.setViewportSize({ width: 320, height: 800 });
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  await expectNoSideScroll(page, 320);
   expectSound();
 });
 
@@ -269,6 +270,6 @@ test('the forms of a destination and of an endpoint set templated headers, and s
   await page.getByText('X-Type: {{ event.type }}').waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.setViewportSize({ width: 320, height: 800 });
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  await expectNoSideScroll(page, 320);
   expectSound();
 });

@@ -40,10 +40,18 @@ const wider = `[...document.querySelectorAll('.table-wrap, .dialog, .drawer')]
   .filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel ?? each.innerText)`;
 
+/** The page needs no scrolling to the side in a window of this width, once it is laid out for it. */
+export async function expectNoSideScroll(page: Page, width: number): Promise<void> {
+  await eventually(async () => {
+    const [inner, content] = (await page.evaluate('[innerWidth, document.documentElement.scrollWidth]')) as [number, number];
+    expect(inner).toBe(width);
+    expect(content).toBeLessThanOrEqual(width);
+  });
+}
+
 async function expectNothingCut(page: Page, width: number): Promise<void> {
-  const [inner, content] = (await page.evaluate('[innerWidth, document.documentElement.scrollWidth]')) as [number, number];
-  expect({ inner, cut: await page.evaluate(cutTexts) }).toEqual({ inner: width, cut: [] });
-  expect(content).toBeLessThanOrEqual(width);
+  await expectNoSideScroll(page, width);
+  await eventually(async () => expect(await page.evaluate(cutTexts)).toEqual([]));
 }
 
 /** The page needs no scrolling to the side, and cuts no text, in a window of 1280 pixels at a zoom of 200 %, and in one of 320 pixels. */
@@ -51,7 +59,7 @@ export async function expectToFit(page: Page): Promise<void> {
   const browser = await page.context().newCDPSession(page);
   // What the browser tells the page at this zoom: half the pixels, each twice as dense.
   await browser.send('Emulation.setDeviceMetricsOverride', { width: 640, height: 512, deviceScaleFactor: 2, mobile: false });
-  expect(await page.evaluate('devicePixelRatio')).toBe(2);
+  await eventually(async () => expect(await page.evaluate('devicePixelRatio')).toBe(2));
   await expectNothingCut(page, 640);
   await browser.send('Emulation.clearDeviceMetricsOverride');
   await browser.detach();

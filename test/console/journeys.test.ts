@@ -4,6 +4,7 @@ import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
+import { expectNoSideScroll } from './fitting.ts';
 
 const script = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>';
 
@@ -195,7 +196,7 @@ describe('an outage', () => {
     await rowOf(absent).locator('.c-bad').waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 320, height: 700 });
-    await eventually(async () => expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320));
+    await expectNoSideScroll(page, 320);
     await rowOf(event).getByRole('link', { name: event, exact: true }).click();
     await page.waitForURL(`**/events/${event}`);
     expectSound();

@@ -197,6 +197,12 @@ test('a route is made of the YAML of another one, which is copied, changed and d
   await page.getByRole('cell', { name: 'By YAML' }).click();
   await page.getByRole('complementary').getByRole('link', { name: 'YAML' }).click();
   await page.getByText(`${manager} owns the fields that are marked.`, { exact: false }).waitFor();
+  const { data: routes } = await read('routes');
+  const { id: declaredId } = routes.find(({ name }: { name: string }) => name === 'By YAML');
+  await eventually(async () => {
+    const { conditions } = await read(`manifests/${declaredId}`);
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Programmed', status: 'True' }));
+  });
   const event = await suite.sent('shop', { n: 1 });
   await eventually(async () => expect((await read(`events/${event}`)).deliveryCount).toBe(2));
   expectSound();

@@ -4,6 +4,7 @@ import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
+import { expectNoSideScroll } from './fitting.ts';
 
 const script = '<img src=x onerror="document.title=\'taken\'">';
 const suite = consoleSuite();
@@ -199,7 +200,7 @@ describe('a topology of 500 routes', () => {
     expect(tops).toEqual(tops.toSorted((one, other) => one - other));
     expect(new Set(tops).size).toBe(3);
     expect(await page.locator('.topo-lines:visible').count()).toBe(0);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+    await expectNoSideScroll(page, 320);
     expectSound();
   });
 

@@ -4,6 +4,7 @@ import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
+import { expectNoSideScroll } from './fitting.ts';
 
 const script = `<img src=x onerror="document.title='taken'">"><script>document.title='taken'</script>`.slice(0, 60);
 const shipped = [
@@ -96,7 +97,7 @@ describe('the histogram of a list', () => {
     await page.getByRole('heading', { name: 'No deliveries match' }).waitFor();
     await page.getByRole('button', { name: 'Clear the range' }).click();
     await eventually(() => expect([...searchOf(page).keys()]).toEqual([]));
-    await page.getByText('3 deliveries, ').waitFor();
+    await page.getByText('3 deliveries', { exact: true }).waitFor();
     expectSound();
   });
 
@@ -144,7 +145,7 @@ describe('the histogram of a list', () => {
     );
     await page.goto(`${suite.standalone.url}/console/o/default/events`);
     await page.getByText('The counts cannot be read: The figures are away.').waitFor({ timeout: 60_000 });
-    await page.getByText('3 events, ').waitFor();
+    await page.getByText('3 events', { exact: true }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 });
@@ -160,7 +161,7 @@ test('a time that is being chosen and the open views have no fault that axe find
   expect(await accessibilityViolations(page, { rules: ['color-contrast'] })).toEqual([]);
   expect(await page.evaluate('document.getAnimations().length')).toBe(0);
   await page.setViewportSize({ width: 320, height: 512 });
-  await eventually(async () => expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320));
+  await expectNoSideScroll(page, 320);
   expectSound();
 });
 
