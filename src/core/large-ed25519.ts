@@ -2,6 +2,8 @@ import { type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { pieceBytes } from './hash-in-pieces.ts';
+import { AbandonedError, throwIfAbandoned } from './loop-turns.ts';
+import { Turns } from './turns.ts';
 
 /** What a signature covers. */
 export interface LargeContent {
@@ -9,8 +11,19 @@ export interface LargeContent {
   body: Uint8Array;
 }
 
-/** Runs work piece by piece in the turns of the event loop. */
-export type InTurns = <T>(work: Generator<undefined, T>) => Promise<T>;
+/** For whom a signature is made or verified. */
+export interface LargeWork {
+  organization: string;
+  /** Runs work piece by piece in the turns of the event loop. */
+  inTurns: <T>(pieces: Generator<undefined, T>) => Promise<T>;
+  /** Aborted: nobody waits for the result. Rejects with AbandonedError. */
+  signal?: AbortSignal;
+}
+
+export interface KeyAndSignature {
+  key: KeyObject;
+  signature: Buffer;
+}
 
 /** A thread of libuv works on a copy, which is made in one turn of the event loop. Larger contents are handed over to a thread of their own. */
 const maxCopiedBytes = 8_388_608;
@@ -18,22 +31,68 @@ const maxCopiedBytes = 8_388_608;
 const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
-/** An Ed25519 signature that no turn of the event loop waits for: the algorithm reads its content twice and has no pieces. */
-export async function signLarge(content: LargeContent, key: KeyObject, inTurns: InTurns): Promise<Buffer> {
-  const joined = await inTurns(joinedInPieces(content));
-  if (joined.length <= maxCopiedBytes) return await signElsewhere(null, joined, key);
-  return Buffer.from(await inOwnThread<Uint8Array>('sign(null, content, key)', joined, { key }));
+/** Of this process. Organizations in turn; one content at a time, because it is copied and a thread has an isolate of its own. */
+const threads = new Turns<() => Promise<void>>(1, () => performance.now());
+
+/** Ed25519 signatures that no turn of the event loop waits for: the algorithm reads its content twice and has no pieces. */
+export function signLarge(content: LargeContent, keys: readonly KeyObject[], work: LargeWork): Promise<Buffer[]> {
+  return inTurnOf(work, content.body.length, async () => {
+    const joined = await work.inTurns(joinedInPieces(content));
+    if (joined.length > maxCopiedBytes) {
+      const signatures = await inOwnThread<Uint8Array[]>('keys.map((key) => sign(null, content, key))', joined, { keys }, work.signal);
+      return signatures.map((each) => Buffer.from(each));
+    }
+    const signatures: Buffer[] = [];
+    for (const key of keys) {
+      throwIfAbandoned(work.signal);
+      signatures.push(await signElsewhere(null, joined, key));
+    }
+    return signatures;
+  });
 }
 
-/** The same of a verification. */
-export async function verifyLarge(
-  content: LargeContent,
-  { key, signature }: { key: KeyObject; signature: Buffer },
-  inTurns: InTurns,
-): Promise<boolean> {
-  const joined = await inTurns(joinedInPieces(content));
-  if (joined.length <= maxCopiedBytes) return await verifyElsewhere(null, joined, key, signature);
-  return await inOwnThread<boolean>('verify(null, content, key, signature)', joined, { key, signature: new Uint8Array(signature) });
+/** Whether one of the keys made the signature beside it. */
+export function verifyLarge(content: LargeContent, pairs: readonly KeyAndSignature[], work: LargeWork): Promise<boolean> {
+  return inTurnOf(work, content.body.length, async () => {
+    const joined = await work.inTurns(joinedInPieces(content));
+    if (joined.length > maxCopiedBytes) {
+      const copied = pairs.map(({ key, signature }) => ({ key, signature: new Uint8Array(signature) }));
+      const expression = 'pairs.some(({ key, signature }) => verify(null, content, key, signature))';
+      return await inOwnThread<boolean>(expression, joined, { pairs: copied }, work.signal);
+    }
+    for (const { key, signature } of pairs) {
+      throwIfAbandoned(work.signal);
+      if (await verifyElsewhere(null, joined, key, signature)) return true;
+    }
+    return false;
+  });
+}
+
+/** `bytes`: of the content, which is in memory while it waits. */
+function inTurnOf<T>({ organization, signal }: LargeWork, bytes: number, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    throwIfAbandoned(signal);
+    const leave = (): void => {
+      if (threads.remove(organization, begin)) reject(new AbandonedError('nobody waits for the signature'));
+    };
+    const begin = (): Promise<void> => {
+      signal?.removeEventListener('abort', leave);
+      return work().then(resolve, reject);
+    };
+    signal?.addEventListener('abort', leave);
+    threads.add(organization, begin, bytes);
+    beginNext();
+  });
+}
+
+function beginNext(): void {
+  const turn = threads.next();
+  if (turn === null) return;
+  turn.start();
+  void turn.item().finally(() => {
+    turn.end();
+    beginNext();
+  });
 }
 
 function* joinedInPieces({ head, body }: LargeContent): Generator<undefined, Uint8Array<ArrayBuffer>> {
@@ -47,13 +106,19 @@ function* joinedInPieces({ head, body }: LargeContent): Generator<undefined, Uin
   return joined;
 }
 
-/** The value of an expression over `content`, which is moved there and is empty here from then on. */
-function inOwnThread<T>(expression: string, content: Uint8Array<ArrayBuffer>, values: Record<string, unknown>): Promise<T> {
+/** The value of an expression over `content`, which is moved there and is empty here from then on. Settles when the thread has ended. */
+function inOwnThread<T>(
+  expression: string,
+  content: Uint8Array<ArrayBuffer>,
+  values: Record<string, unknown>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
   const code = `
     const { sign, verify } = require('node:crypto');
-    const { parentPort, workerData: { content, key, signature } } = require('node:worker_threads');
+    const { parentPort, workerData: { content, keys, pairs } } = require('node:worker_threads');
     parentPort.postMessage(${expression});`;
   return new Promise((resolve, reject) => {
+    throwIfAbandoned(signal);
     const thread = new Worker(code, {
       eval: true,
       env: {},
@@ -61,8 +126,21 @@ function inOwnThread<T>(expression: string, content: Uint8Array<ArrayBuffer>, va
       workerData: { ...values, content },
       transferList: [content.buffer],
     });
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.once('exit', (code) => reject(new Error(`the thread of an Ed25519 signature ended with ${code}`)));
+    const stop = (): void => void thread.terminate();
+    signal?.addEventListener('abort', stop);
+    let result: { value: T } | null = null;
+    let problem: unknown = null;
+    thread.once('message', (value: T) => {
+      result = { value };
+    });
+    thread.once('error', (error) => {
+      problem = error;
+    });
+    thread.once('exit', (code) => {
+      signal?.removeEventListener('abort', stop);
+      if (result !== null) resolve(result.value);
+      else if (signal?.aborted === true) reject(new AbandonedError('nobody waits for the signature'));
+      else reject(problem ?? new Error(`the thread of an Ed25519 signature ended with ${code}`));
+    });
   });
 }

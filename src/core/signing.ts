@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, sign } from 'node:crypto';
 import { ed25519Key, signingKeyPrefix } from './ed25519-keys.ts';
 import { PosthornError } from './errors.ts';
 import { updateInPieces } from './hash-in-pieces.ts';
-import { type InTurns, signLarge } from './large-ed25519.ts';
+import { type LargeWork, signLarge } from './large-ed25519.ts';
 
 const secretPrefix = 'whsec_';
 
@@ -43,20 +43,23 @@ export function webhookSignature(keys: readonly KeyObject[], id: string, timesta
     .join(' ');
 }
 
-/** The same of a large body, piece by piece and in threads; one key at a time, as each has a copy of the content. */
+/** The same of a large body, piece by piece and in a thread. Rejects with AbandonedError once the signal of the work is aborted. */
 export async function largeWebhookSignature(
   keys: readonly KeyObject[],
   { id, timestampSeconds, body }: { id: string; timestampSeconds: number; body: Uint8Array },
-  inTurns: InTurns,
+  work: LargeWork,
 ): Promise<string> {
   const head = `${id}.${timestampSeconds}.`;
+  const privateKeys = keys.filter(({ type }) => type === 'private');
+  const made = privateKeys.length === 0 ? [] : await signLarge({ head, body }, privateKeys, work);
+  const asymmetric = new Map(privateKeys.map((key, i) => [key, made[i]]));
   const signatures: string[] = [];
-  for (const key of keys)
+  for (const key of keys) {
+    const signature = asymmetric.get(key);
     signatures.push(
-      key.type === 'private'
-        ? `v1a,${(await signLarge({ head, body }, key, inTurns)).toString('base64')}`
-        : `v1,${await inTurns(hmacInPieces(key, head, body))}`,
+      signature === undefined ? `v1,${await work.inTurns(hmacInPieces(key, head, body))}` : `v1a,${signature.toString('base64')}`,
     );
+  }
   return signatures.join(' ');
 }
 

@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
-import { loopTurns } from '../../core/loop-turns.ts';
+import type { LargeWork } from '../../core/large-ed25519.ts';
+import { AbandonedError, loopTurns } from '../../core/loop-turns.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { sentAs } from '../../core/sent-as.ts';
 import { withQuery } from '../../core/sent-query.ts';
@@ -91,7 +92,10 @@ async function exchangeWithDestination(
   { clock, signal }: Pick<AttemptContext, 'clock' | 'signal'>,
 ): Promise<HttpResult> {
   const isLarge = event.payload.length > wholePayloadBytes;
-  const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, identity.timestampSeconds) : null;
+  const signature = isLarge
+    ? await largeSignature(job, http.headers.signingKeys, { timestampSeconds: identity.timestampSeconds, signal })
+    : null;
+  if (signature instanceof AbandonedError) return { type: 'error', error: signature };
   const headers = requestHeaders(ownHeaders(job, http, identity), event, {
     ...identity,
     ...(signature !== null && { signature }),
@@ -112,10 +116,20 @@ function ownHeaders(
   return withTemplates(headers, templates, { ...event, source: event.sourceSlug, messageId, eventId, attempt: number });
 }
 
-/** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. */
-async function largeSignature(job: Job, keys: readonly KeyObject[], timestampSeconds: number): Promise<string | null> {
+/** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. An error once the attempt is broken off. */
+async function largeSignature(
+  job: Job,
+  keys: readonly KeyObject[],
+  { timestampSeconds, signal }: { timestampSeconds: number; signal: AbortSignal },
+): Promise<string | AbandonedError | null> {
   const payload = job.event?.payload;
   if (payload === undefined || keys.length === 0) return null;
-  const turns = loopTurns.of(job.target.org);
-  return await largeWebhookSignature(keys, { id: job.messageId, timestampSeconds, body: payload }, (work) => turns.run(work));
+  const organization = job.target.org;
+  const inTurns: LargeWork['inTurns'] = (pieces) => loopTurns.of(organization).run(pieces, signal);
+  try {
+    return await largeWebhookSignature(keys, { id: job.messageId, timestampSeconds, body: payload }, { organization, inTurns, signal });
+  } catch (error) {
+    if (error instanceof AbandonedError) return error;
+    throw error;
+  }
 }
