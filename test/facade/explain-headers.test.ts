@@ -67,7 +67,9 @@ test('a delivery tells which headers of its destination were sent, and what the 
   const to = await startReceiver((response) => response.writeHead(500).end());
   try {
     const headerTemplates = { 'X-Order': 'no {{ payload.id }}' };
-    const settings = { url: to.url, headers: { 'X-Env': 'test', 'X-Team': 'a' }, headerTemplates };
+    // The step `settings` is there while a retry is to come.
+    const retryPolicy = { initialDelay: 3_600_000, maxDelay: 3_600_000 };
+    const settings = { url: to.url, headers: { 'X-Env': 'test', 'X-Team': 'a' }, headerTemplates, retryPolicy };
     const destination = await world.create('destinations', settings);
     const source = await world.create('sources');
     const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });

@@ -181,13 +181,13 @@ describe('a destination', () => {
     await publishRecords(suite.redis.client, prefix, { route: routeRecord(), destination: record(to.url, [secret, key]) });
     const first = await suite.program();
     const id = await send();
-    await to.arrived(1);
+    await to.arrived(1, 60_000);
     first.signal('SIGKILL');
     await first.ended;
     await suite.program();
-    for (const request of await to.arrived(2))
+    for (const request of await to.arrived(2, 60_000))
       expect([request.headers['webhook-id'], verifies(request, secret), verifiesV1a(request, publicKey)]).toEqual([id, true, true]);
-  }, 120_000);
+  }, 180_000);
 });
 
 describe('a webhook endpoint', () => {

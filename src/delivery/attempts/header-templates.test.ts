@@ -219,12 +219,13 @@ describe('a destination', () => {
     await publishRecords(suite.redis.client, prefix, { route: routeRecord(), destination: own });
     const first = await suite.program();
     const { id } = await send({ payload: Buffer.from('{"id": 7}') });
-    await to.arrived(1);
+    await to.arrived(1, 60_000);
     first.signal('SIGKILL');
     await first.ended;
     await suite.program();
+    await to.arrived(2, 60_000);
     expect(await made(to, 2)).toEqual(Array(2).fill({ 'x-t-id': id, 'x-t-order': 'no 7' }));
-  }, 120_000);
+  }, 180_000);
 });
 
 describe('a webhook endpoint', () => {
