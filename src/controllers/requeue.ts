@@ -78,6 +78,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       addAll(into, 'ApiKey', 'keyHash', nameIn(metadata.namespace, spec.sha256));
       for (const key of keysBelow(caches.ApiKey, metadata.namespace, spec.sha256)) queues.ApiKey.add(formatKey(key.metadata));
     },
+    WebhookEventType: ({ metadata, spec }) => addAll(into, 'Replay', 'eventType', nameIn(metadata.namespace, spec.name)),
   };
   const follow = <K extends ConfigurationKind>(kind: K): void => {
     const cache = cacheOf[kind];

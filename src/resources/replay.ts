@@ -121,6 +121,7 @@ export const replay = defineKind({
   world: 'both',
   isServed: true,
   workers: 2,
+  indexes: { eventType: ({ filter: { eventType, eventTypes } }) => [eventType ?? eventTypes ?? []].flat() },
   hasSharedStatus: true,
   spec,
   status: z.strictObject({

@@ -67,5 +67,6 @@ export const allKnown: KnownWebhooks = {
   past: async () => new Map(),
   pastEventTypeIds: async () => null,
   mayHaveEvents: async () => true,
-  mayHaveMessages: async () => true,
+  hasHistory: async () => true,
+  eventTypeIdByName: async () => null,
 };

@@ -1,8 +1,9 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import type { OrganizationFacts } from '../../compile/organization.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
 import { listed } from '../../data/shard/message-filter.ts';
 import type { KnownWebhooks } from '../../data/webhooks/known-webhooks.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 
 /** Event types by name, and applications and endpoints by id, in the filter of a replay. They are no references to objects: the API may have made them. */
@@ -45,11 +46,14 @@ export async function unknownAmong({ eventTypes, applications, endpoints }: Name
     webhooks.endpointsById(org, endpoints),
     webhooks.past(org, { applications, endpoints }),
   ]);
-  const isGone = async (id: string, filter: { applicationId: string } | { endpointId: string }): Promise<boolean> =>
-    !ofApplications.has(id) && !ofEndpoints.has(id) && !past.has(id) && !(await webhooks.mayHaveMessages(org, filter));
-  const goneApplications = await those(applications, (id) => isGone(id, { applicationId: id }));
+  // Without its prefix, an id may name an index that is not that of an object.
+  const hasMessages = async (kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<boolean> =>
+    id.startsWith(kinds[kind].idPrefix) && (await webhooks.hasHistory(webhookOrganization(org), id, 'deliveries'));
+  const isGone = async (kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<boolean> =>
+    !ofApplications.has(id) && !ofEndpoints.has(id) && !past.has(id) && !(await hasMessages(kind, id));
+  const goneApplications = await those(applications, (id) => isGone('WebhookApplication', id));
   if (goneApplications.length > 0) return notFound('Application', 'applications', goneApplications);
-  const goneEndpoints = await those(endpoints, (id) => isGone(id, { endpointId: id }));
+  const goneEndpoints = await those(endpoints, (id) => isGone('WebhookEndpoint', id));
   return goneEndpoints.length > 0 ? notFound('Endpoint', 'endpoints', goneEndpoints) : null;
 }
 
@@ -58,7 +62,8 @@ async function unknownTypes(names: readonly string[], { caches, webhooks, organi
   const { id: org, namespace } = organization;
   const declared = new Set(caches.WebhookEventType.list(namespace).map(({ spec }) => spec.name));
   return await those(names, async (name) => {
-    if (declared.has(name)) return false;
+    // An event type that is deleted is noted as past before its record goes.
+    if (declared.has(name) || (await webhooks.eventTypeIdByName(org, name)) !== null) return false;
     const past = await webhooks.pastEventTypeIds(org, name);
     // Null: some that were deleted are not noted, and this may be one of them.
     return past === null ? !(await webhooks.mayHaveEvents(org, name)) : past.length === 0;

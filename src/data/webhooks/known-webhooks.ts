@@ -1,12 +1,18 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { RedisMessageReader } from '../history/message-reader.ts';
+import type { RegistryReader } from '../registry/registry.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookMessages } from './webhook-messages.ts';
 
 /** What tells which event types, applications and endpoints an organization has or had. */
 export type KnownWebhooks = Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById' | 'past' | 'pastEventTypeIds'> &
-  Pick<WebhookMessages, 'mayHaveEvents' | 'mayHaveMessages'>;
+  Pick<WebhookMessages, 'mayHaveEvents'> &
+  Pick<RedisMessageReader, 'hasHistory'> &
+  Pick<RegistryReader, 'eventTypeIdByName'>;
 
 interface KnownWebhooksOptions {
   redis: RedisClient;
@@ -20,12 +26,15 @@ interface KnownWebhooksOptions {
 export function knownWebhooks(options: KnownWebhooksOptions): KnownWebhooks {
   const store = new RedisWebhookStore(options);
   const messages = new WebhookMessages(options);
+  const reader = new RedisMessageReader(options);
+  const eventTypes = registryKeys(options.prefix).index('event-type');
   return {
     applicationsById: (org, ids) => store.applicationsById(org, ids),
     endpointsById: (org, ids) => store.endpointsById(org, ids),
     past: (org, ids) => store.past(org, ids),
     pastEventTypeIds: (org, name) => store.pastEventTypeIds(org, name),
     mayHaveEvents: (org, name) => messages.mayHaveEvents(org, name),
-    mayHaveMessages: (org, filter) => messages.mayHaveMessages(org, filter),
+    hasHistory: (org, id, of) => reader.hasHistory(org, id, of),
+    eventTypeIdByName: (org, name) => options.redis.hget(eventTypes, `${org}/${name}`).catch(throwUnavailable),
   };
 }

@@ -164,12 +164,6 @@ export class WebhookMessages {
     return items.length > 0 || nextCursor !== null;
   }
 
-  /** The same of messages of an application or to an endpoint. */
-  async mayHaveMessages(org: string, filter: Pick<WebhookMessageFilter, 'applicationId' | 'endpointId'>): Promise<boolean> {
-    const { items, nextCursor } = await this.messages(org, filter, { limit: 1 });
-    return items.length > 0 || nextCursor !== null;
-  }
-
   /** The list of `events`, as long as it is, without a search; entries that do not belong to it are null. */
   async *everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookEventView>> {
     if (filter.eventTypeIds?.length === 0) return;
