@@ -72,10 +72,10 @@ describe('the histogram of a list', () => {
   test('follows the filter that its series can be of, and says which others it does not follow', async () => {
     const page = await open('o/default/deliveries?destinationId=idle&status=delivered');
     await page.getByText('0 deliveries ended, 0 of them failed,').waitFor();
-    await page.getByText('They are of the destination of the filter. They do not follow the filter status.').waitFor();
+    await page.getByText('The counts are those of the destination in the filters. The counts ignore the filter status.').waitFor();
     await page.goto(`${suite.standalone.url}/console/o/default/events?sourceId=quiet&where=true`);
     await page.getByText('0 events came in').waitFor();
-    await page.getByText('They are of the source of the filter. They do not follow the filter where.').waitFor();
+    await page.getByText('The counts are those of the source in the filters. The counts ignore the filter where.').waitFor();
     expectSound();
   });
 

@@ -148,9 +148,9 @@ function limitsOfCounts(counts: Counts, fields: readonly FilterField[], filters:
   const unknown = fields
     .map(({ name }) => name)
     .filter((name) => filters[name] !== undefined && name !== scope && !counts.times.includes(name));
-  const follows = scope === undefined ? '' : ` They are of the ${wordOf(scope)} of the filter.`;
+  const follows = scope === undefined ? '' : ` The counts are those of the ${wordOf(scope)} in the filters.`;
   const not =
-    unknown.length === 0 ? '' : ` They do not follow the filter${unknown.length === 1 ? '' : 's'} ${unknown.map(wordOf).join(', ')}.`;
+    unknown.length === 0 ? '' : ` The counts ignore the filter${unknown.length === 1 ? '' : 's'} ${unknown.map(wordOf).join(', ')}.`;
   return `${counts.counted}${follows}${not}`;
 }
 

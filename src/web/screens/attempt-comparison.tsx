@@ -44,9 +44,9 @@ function Head({ attempt: { number, at, isSuccess } }: { attempt: Attempt }): Rea
   return (
     <th scope="col">
       <span className="row">
-        <State state={isSuccess ? 'delivered' : 'failed'} word={`${number} ${isSuccess ? 'delivered' : 'failed'}`} isPill />
+        <State state={isSuccess ? 'delivered' : 'failed'} word={`Attempt ${number}`} isPill />
         <span className="muted small">
-          <Clock at={at} />
+          {isSuccess ? 'delivered' : 'failed'} <Clock at={at} />
         </span>
       </span>
     </th>

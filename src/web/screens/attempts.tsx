@@ -98,10 +98,13 @@ const phases = [
   ['dnsMs', 'DNS', 'f-idle'],
   ['connectMs', 'Connect', 'f-s2'],
   ['tlsMs', 'TLS', 'f-s3'],
-  ['firstByteMs', 'First byte', 'f-ok'],
+  ['firstByteMs', 'First byte', null],
 ] as const;
+/** The answer has the colour of the outcome. */
+const outcomeFill = ({ isSuccess }: Attempt): string => (isSuccess ? 'f-ok' : 'f-bad');
 /** The wait for a connection, and the body of the answer. */
 const rest = ['rest', 'Rest', 'f-line'] as const;
+const swatch = 10;
 
 /** How long each part of the attempts took, on one scale. */
 export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): ReactElement | null {
@@ -109,6 +112,7 @@ export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): React
   if (timed.length === 0) return null;
   const hasRest = timed.some(({ detail }) => detail !== undefined && restMs(detail) > 0);
   const longestMs = Math.max(1, ...timed.map(({ detail }) => detail?.phases.totalMs ?? 0));
+  const outcomes = [...new Set(timed.map(outcomeFill))];
   return (
     <div className="stack">
       <div className="waterfall" role="img" aria-label={timed.map(inWords).join(' ')}>
@@ -119,9 +123,7 @@ export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): React
       <p className="legend small">
         {[...phases, ...(hasRest ? [rest] : [])].map(([key, word, fill]) => (
           <span key={key}>
-            <svg width="10" height="10" aria-hidden="true">
-              <rect width="10" height="10" className={fill} />
-            </svg>
+            <Swatch fills={fill === null ? outcomes : [fill]} />
             {word}
           </span>
         ))}
@@ -130,13 +132,25 @@ export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): React
   );
 }
 
+function Swatch({ fills }: { fills: readonly string[] }): ReactElement {
+  const width = swatch / fills.length;
+  return (
+    <svg width={swatch} height={swatch} aria-hidden="true">
+      {fills.map((fill, i) => (
+        <rect key={fill} x={i * width} width={width} height={swatch} className={fill} />
+      ))}
+    </svg>
+  );
+}
+
 /** A line of the waterfall: a millisecond is a unit of the drawing, whose letters would be stretched with it. */
-function Bar({ attempt: { number, detail }, longestMs }: { attempt: Attempt; longestMs: number }): ReactElement | null {
+function Bar({ attempt, longestMs }: { attempt: Attempt; longestMs: number }): ReactElement | null {
+  const { number, detail } = attempt;
   if (detail === undefined) return null;
   let x = 0;
   const bars = phases.map(([key, , fill]) => {
     const width = detail.phases[key] ?? 0;
-    const bar = <rect key={key} className={fill} x={x} width={width} height="1" />;
+    const bar = <rect key={key} className={fill ?? outcomeFill(attempt)} x={x} width={width} height="1" />;
     x += width;
     return bar;
   });

@@ -3,6 +3,7 @@ import { type ReactElement, type ReactNode, useCallback, useMemo, useState } fro
 import { basePath } from '../api/base.ts';
 import type { StreamRow, StreamState } from '../api/stream.ts';
 import { AsStream } from '../app/as-code.tsx';
+import { sendEventCommand } from '../app/create-command.ts';
 import { useKeys } from '../app/keys.ts';
 import { filteredName } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
@@ -160,7 +161,7 @@ function Follow({ query, at, subject, select, children }: FollowProps): ReactEle
         <div className="live-list">
           {waiting > 0 ? <Newer waiting={waiting} onShow={newest} /> : null}
           {rows.length === 0 ? (
-            <Waiting />
+            <Waiting topic={subject.topic} />
           ) : (
             <Rows
               label="Newest first"
@@ -261,26 +262,36 @@ function connection(state: StreamState): string {
   }
 }
 
-function Waiting(): ReactElement {
+/** The lists that have what happened earlier. */
+const earlier = [
+  { topic: 'deliveries', to: '/o/$org/deliveries', before: 'Earlier ones are in', word: 'deliveries' },
+  { topic: 'messages', to: '/o/$org/messages', before: 'Earlier ones are in', word: 'messages' },
+  { topic: 'events', to: '/o/$org/events', before: 'Earlier ones are in', word: 'events' },
+  { topic: 'circuits', to: '/o/$org/targets', before: 'Circuits that are open are in', word: 'targets' },
+  { topic: 'replays', to: '/o/$org/replays', before: 'Earlier ones are in', word: 'replays' },
+] as const;
+
+function Waiting({ topic }: { topic: string }): ReactElement {
   const org = useOrganization();
+  const { to, before, word } = earlier.find((each) => each.topic === topic) ?? earlier[0];
   return (
-    <Empty
-      title="Nothing has happened since you opened this page"
-      command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}
-    >
+    <Empty title="Nothing has happened since you opened this page" command={commandFor(topic, org)}>
       <p>
-        Rows appear here as they happen. Earlier ones are in{' '}
-        <Link to="/o/$org/events" params={{ org }}>
-          events
-        </Link>{' '}
-        and{' '}
-        <Link to="/o/$org/deliveries" params={{ org }}>
-          deliveries
+        Rows appear here as they happen. {before}{' '}
+        <Link to={to} params={{ org }}>
+          {word}
         </Link>
         .
       </p>
     </Empty>
   );
+}
+
+/** Makes a row of the topic; undefined: no single command does. */
+function commandFor(topic: string, org: string): string | undefined {
+  if (topic === 'circuits' || topic === 'replays') return undefined;
+  if (topic === 'messages') return sendEventCommand(org);
+  return `curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`;
 }
 
 /** What a row is about, as a link to it. */

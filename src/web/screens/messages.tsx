@@ -2,7 +2,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
 import type { Input } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
-import { createCommand } from '../app/create-command.ts';
+import { sendEventCommand } from '../app/create-command.ts';
 import { severalOf } from '../app/list-filters.ts';
 import { ListScreen } from '../app/list-screen.tsx';
 import { filteredName } from '../app/names.tsx';
@@ -82,10 +82,7 @@ export function Messages(): ReactElement {
         views="messages"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty
-            title="No message yet"
-            command={createCommand(org, '/send-event', '{"eventType": "order.paid", "payload": {"total": 20}}')}
-          >
+          <Empty title="No message yet" command={sendEventCommand(org)}>
             <p>A message is made when an event is sent to the endpoints of customers that subscribe to its type.</p>
           </Empty>
         }

@@ -10,7 +10,7 @@ export function ReplayDelivery({ id }: { id: string }): ReactElement {
   const { mutateAsync, error, isPending, reset } = useWrite('POST /deliveries/{id}/replay');
   return (
     <SendAgain
-      text="The same payload goes to the destination of the route as it is today, as a delivery of its own. The receiver gets it even if it has it already. It counts to the month."
+      text="The same payload goes to the destination of the route as it is today, as a delivery of its own. The receiver gets it even if it has it already. It counts as a message of the month."
       isBusy={isPending}
       error={error?.message ?? null}
       reset={reset}
@@ -25,7 +25,7 @@ export function ReplayMessage({ id }: { id: string }): ReactElement {
   const { mutateAsync, error, isPending, reset } = useWrite('POST /outbound-messages/{id}/replay');
   return (
     <SendAgain
-      text="The same payload goes to the endpoint as it is today, as a message of its own. The receiver gets it even if it has it already. It counts to the month."
+      text="The same payload goes to the endpoint as it is today, as a message of its own. The receiver gets it even if it has it already. It counts as a message of the month."
       isBusy={isPending}
       error={error?.message ?? null}
       reset={reset}

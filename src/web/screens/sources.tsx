@@ -115,8 +115,11 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           )}
           <DeleteAct family="sources" id={id} noun="source" name={name} updatedAt={source.updatedAt} onDeleted={onClose}>
             <p>
-              Its address refuses events from then on. {quantity(routeCount, 'route begins', 'routes begin')} at it: the API deletes the
-              source only where none does. Events that it has taken are kept until their retention ends.
+              Its address refuses events from then on.{' '}
+              {routeCount === 0
+                ? 'No route begins at it.'
+                : `${quantity(routeCount, 'route begins', 'routes begin')} at it: the API does not delete a source that has routes.`}{' '}
+              Events that it has received are kept until their retention ends.
             </p>
           </DeleteAct>
         </>

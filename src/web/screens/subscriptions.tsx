@@ -29,17 +29,18 @@ function Subscription({ subscription }: { subscription: RowOf<'GET /webhook-subs
   const { id, eventTypeName, isEnabled, filterExpression, labelFilters, lastFilterError, updatedAt } = subscription;
   const name = eventTypeName ?? 'a deleted event type';
   const labels = Object.keys(labelFilters).length === 0 ? null : JSON.stringify(labelFilters);
+  const about = lastFilterError ?? [filterExpression, labels].filter((each) => each !== null).join(', ');
   return (
     <>
       <dt>
         <State state={lastFilterError !== null ? 'failed' : isEnabled ? 'ready' : 'disabled'} />
       </dt>
-      <dd>
+      <dd className="row">
         <Link to="/o/$org/$family/$id/edit" params={{ org, family: 'subscriptions', id }}>
           {name}
-        </Link>{' '}
-        <span className="sub">{lastFilterError ?? [filterExpression, labels].filter((each) => each !== null).join(', ')}</span>{' '}
-        <ManifestLink id={id} isSmall />{' '}
+        </Link>
+        {about === '' ? null : <span className="sub">{about}</span>}
+        <ManifestLink id={id} isSmall />
         <DeleteAct
           family="webhook-subscriptions"
           id={id}

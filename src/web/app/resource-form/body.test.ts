@@ -53,9 +53,10 @@ describe('what the API complains of', () => {
 });
 
 test('labels are words', () => {
-  expect(['destinationIds', 'sourceId', 'timeoutMs', 'ingestUrl', 'ipAllowlist'].map(labelOf)).toEqual([
+  expect(['destinationIds', 'sourceId', 'externalId', 'timeoutMs', 'ingestUrl', 'ipAllowlist'].map(labelOf)).toEqual([
     'Destinations',
     'Source',
+    'External ID',
     'Timeout (ms)',
     'Ingest URL',
     'IP allowlist',

@@ -229,11 +229,11 @@ export function complaintAt(complaints: Complaints, path: string, isWhole: boole
   return within.length === 0 ? undefined : within.map((each) => complaints[each]).join(' ');
 }
 
-/** Such as `Destinations` for destinationIds and `Timeout (ms)` for timeoutMs. */
+/** Such as `Destinations` for destinationIds and `Timeout (ms)` for timeoutMs. Ids of other systems stay ids: `External ID`. */
 export function labelOf(name: string): string {
   const words = name
     .replace(/Ids$/, 's')
-    .replace(/Id$/, '')
+    .replace(/(?<!^(?:external|project|accessKey))Id$/, '')
     .replace(/([A-Z][a-z]|[A-Z]+(?![a-z]))/g, ' $1')
     .replace(/ Ms$/, ' (ms)')
     .trim()
