@@ -40,7 +40,8 @@ function heightOf(token: string): number {
 
 /** A table of any length: only the rows in view are in the page. A click selects a row, and while the table has the focus the arrows do. */
 export function Rows<Row>(props: RowsProps<Row>): ReactElement {
-  const { label, columns, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
+  const { label, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
+  const columns = useMemo(() => withLast(props.columns), [props.columns]);
   const frame = useRef<HTMLElement>(null);
   const today = dayOf(new Date(), use(ZoneContext));
   const density = use(DensityContext);
@@ -107,6 +108,12 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
       </table>
     </section>
   );
+}
+
+/** Marks the last column that stays where those with `p3` give way. */
+function withLast<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
+  const last = columns.findLastIndex(({ className = '' }) => !className.split(' ').includes('p3'));
+  return columns.map((column, i) => (i === last ? { ...column, className: `${column.className ?? ''} is-last` } : column));
 }
 
 interface CellsProps<Row> {
