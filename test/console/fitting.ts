@@ -22,7 +22,9 @@ const cutTexts = `(() => {
       if (overflowX === 'auto' || overflowX === 'scroll') isScrolled = true;
       else if (overflowX !== 'visible' && textOverflow !== 'ellipsis') {
         const edge = box.getBoundingClientRect();
-        if (left < edge.left - 1 || right > edge.right + 1) cut.push(text.data.trim() + ' in ' + box.className);
+        // For screen readers alone.
+        if (edge.width <= 1) isScrolled = true;
+        else if (left < edge.left - 1 || right > edge.right + 1) cut.push(text.data.trim() + ' in ' + box.className);
       } else if (overflowX !== 'visible') isScrolled = true;
     }
     if (!isScrolled && (left < -1 || right > innerWidth + 1)) cut.push(text.data.trim());
