@@ -145,7 +145,7 @@ export class LoopTurn {
   }
 
   /**
-   * Runs pieces that are mostly short. The first piece runs synchronously; if it is the last one, its result is returned without a promise. `spend`
+   * Runs pieces that are usually short. The first piece runs synchronously. If it is the last one, its result is returned without a promise. `spend`
    * counts the time of each piece. A later piece waits only when `pause` returns a promise. `signal`: as for `run`.
    */
   runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T> {

@@ -14,7 +14,7 @@ export class DeliveryStatistics {
   movedAway = 0;
   /** Failed attempts after which another one was planned; a batch is one. */
   retried = 0;
-  /** Circuits that opened; a failed probe goes on with the same opening. */
+  /** Circuits that opened. A failed probe is part of the same opening. */
   circuitsOpened = 0;
   latencySumMs = 0;
   /** Of all attempts, also failed ones. */

@@ -83,7 +83,7 @@ export class RedisMessageReader {
     return event?.org === org ? event : null;
   }
 
-  /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
+  /** The payload in pieces. It keeps none of them. A null piece means that the rest is gone. */
   async payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null> {
     const place = recordPlace(id);
     const reply = place && (await this.#in(place.shard).event(place.key));

@@ -52,7 +52,7 @@ export class RedisMessageReplayer {
   }
 
   /**
-   * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
+   * Sends the event of an ended delivery once more to where that went first. Returns the id of the new delivery. Throws
    * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
    * is against it; not asked when an equal request has begun.
    */
@@ -69,7 +69,7 @@ export class RedisMessageReplayer {
     return result.newId;
   }
 
-  /** The same of at most 100 deliveries, of which those that cannot be replayed are left out. All or none are begun: QUOTA_EXCEEDED. */
+  /** The same of at most 100 deliveries. Those that cannot be replayed are left out. Either all others are sent, or none: QUOTA_EXCEEDED. */
   async replayMany(
     org: string,
     ids: readonly string[],

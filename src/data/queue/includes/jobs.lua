@@ -3,7 +3,7 @@
 -- @include "expiry.lua"
 
 -- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
--- '', generation of its circuit, 1 when its attempts count as slow, 1 when it gave out one message at a time, in order}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
+-- '', generation of its circuit, 1 when its attempts count as slow, 1 when that setting gives out one message at a time, in order}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
 -- attempts made elsewhere or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',
 -- transform of its subscription or ''; of a batch the event is `*`; texts of the events in the order in which the jobs name them, each once, '' when one is gone or
 -- too large to add.

@@ -17,7 +17,7 @@ end
 
 -- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
 -- failures, probes, threshold, probe_threshold. `id`: the message. Results of attempts that began in an older generation move nothing.
--- A circuit that opens is counted; a failed probe goes on with the same opening.
+-- A circuit that opens is counted. A failed probe is part of the same opening.
 local function circuit_result(n, c, generation, succeeded, id)
   if generation ~= c.generation or c.state == 'o' then
     return
