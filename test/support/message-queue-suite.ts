@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
@@ -45,4 +46,13 @@ export function messageQueueSuite(prefix: string): MessageQueueSuite {
       return started.reader;
     },
   };
+}
+
+/** The same, with a check of the shard after each test, which must have no findings. */
+export function checkedMessageQueueSuite(prefix: string): MessageQueueSuite {
+  const suite = messageQueueSuite(prefix);
+  afterEach(async () => {
+    expect((await checkShards({ redis: suite.redis.client, prefix, shards: 1 })).findings).toEqual([]);
+  });
+  return suite;
 }

@@ -1,10 +1,9 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
+import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import { checkShards } from '../check/shard-check.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -12,11 +11,7 @@ const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
 
-const suite = messageQueueSuite(prefix);
-afterEach(async () => {
-  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
-});
-
+const suite = checkedMessageQueueSuite(prefix);
 /** Accepts a message; returns its id. */
 async function accept(expiresInMs: number | null = hourMs, payload = Buffer.from('{}')): Promise<string> {
   const event = newEvent({ payload });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
+import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -21,11 +21,7 @@ const hourMs = 3_600_000;
 const endpoints = webhookOrganization('org_a');
 const retry = (delayMs: number): Outcome => ({ type: 'retry', attempt: failure, delayMs });
 
-const suite = messageQueueSuite(prefix);
-afterEach(async () => {
-  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
-});
-
+const suite = checkedMessageQueueSuite(prefix);
 type Target = NewEvent['targets'][number];
 
 /** Accepts a message that expires in an hour, unless `changes` says otherwise; returns its id. */

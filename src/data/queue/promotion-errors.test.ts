@@ -1,23 +1,18 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { comeDue } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
+import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import { checkShards } from '../check/shard-check.ts';
 
 /** What `promote` and `expirePaused` lose when an error ends their work on one of the things whose time has come: nothing. */
 const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 
-const suite = messageQueueSuite(prefix);
-afterEach(async () => {
-  expect((await checkShards({ redis: suite.redis.client, prefix, shards: 1 })).findings).toEqual([]);
-});
-
+const suite = checkedMessageQueueSuite(prefix);
 /** Puts a text where a script expects something else, so that it fails there. Returns what puts the first back. */
 async function breakKey(name: string): Promise<() => Promise<void>> {
   const key = `${base}${name}`;

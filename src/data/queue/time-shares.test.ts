@@ -1,22 +1,17 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { comeDue, forgetStaleNames } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
+import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, failure, settleEverything } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import { checkShards } from '../check/shard-check.ts';
 import type { Outcome, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 
-const suite = messageQueueSuite(prefix);
-afterEach(async () => {
-  expect((await checkShards({ redis: suite.redis.client, prefix, shards: 1 })).findings).toEqual([]);
-});
-
+const suite = checkedMessageQueueSuite(prefix);
 async function accept(org: string, count: number, times: { notBeforeMs?: number; expiresAtMs?: number } = {}): Promise<string[]> {
   const events = Array.from({ length: count }, () => newEvent({ org, destinations: [`dst_${org}`] }));
   await Promise.all(
