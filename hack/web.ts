@@ -17,18 +17,27 @@ export const digestFile = 'sources.sha256';
 /** Replaces the directory as a whole. Throws what Vite throws for sources that do not compile. */
 export async function buildWeb(directory: string): Promise<void> {
   const outDir = resolve(directory);
-  const made = `${outDir}.new-${process.pid}`;
+  const [made, former] = [`${outDir}.new-${process.pid}`, `${outDir}.old-${process.pid}`];
   const digest = webSourcesDigest();
   try {
     await buildInto(made);
     writeFileSync(join(made, digestFile), digest);
-    rmSync(outDir, { recursive: true, force: true });
+    moveAway(outDir, former);
     renameSync(made, outDir);
   } catch (error) {
     // Another that builds the same may have come before.
     if (!isBuiltOf(digest, outDir)) throw error;
   } finally {
-    rmSync(made, { recursive: true, force: true });
+    for (const directory of [made, former]) rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Does nothing where there is no such directory, or another process is first. */
+function moveAway(directory: string, to: string): void {
+  try {
+    renameSync(directory, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 

@@ -5,8 +5,12 @@
 ensure_chromium() {
   chromium=${POSTHORN_CHROMIUM:-}
   [ -z "$chromium" ] || return 0
-  find_chromium || { install_system_package 'to test the console' chromium && find_chromium; } ||
+  # Debian packs Chromium without its windows, too: the same pages, which open in a third of the time.
+  find_chromium chromium-headless-shell ||
+    { command -v apt-get >/dev/null && install_system_package 'to test the console' chromium-headless-shell && find_chromium chromium-headless-shell; } ||
+    find_chromium chromium || find_chromium chromium-browser ||
+    { install_system_package 'to test the console' chromium && find_chromium chromium; } ||
     die 'needs Chromium to test the console and could not install it: install it, or name one in POSTHORN_CHROMIUM'
 }
 
-find_chromium() { chromium=$(command -v chromium || command -v chromium-browser); }
+find_chromium() { chromium=$(command -v "$1"); }

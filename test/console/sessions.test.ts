@@ -7,20 +7,26 @@ import { newApiKey } from '../../src/core/api-keys.ts';
 import { RestClient } from '../e2e/rest.ts';
 import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
-import { startStandalone } from '../support/program.ts';
+import { type Standalone, startStandalone } from '../support/program.ts';
 import { buildConsole } from './built-console.ts';
 
 let browser: Browser;
 let opened: WatchedPage | undefined;
+/** Not bound to a loopback address. */
+let reachable: Standalone;
 beforeAll(async () => {
   await buildConsole();
   browser = await startBrowser();
+  reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
 }, 240_000);
 afterEach(async () => {
   await opened?.close();
   opened = undefined;
 });
-afterAll(() => browser?.close());
+afterAll(async () => {
+  await browser?.close();
+  await reachable?.stop();
+});
 
 async function signIn(page: Page, key: string): Promise<void> {
   await page.waitForURL('**/login**');
@@ -30,69 +36,59 @@ async function signIn(page: Page, key: string): Promise<void> {
 }
 
 test('a session that is revoked elsewhere or has expired leads to the login, and back to the same address', async () => {
-  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
-  try {
-    const rest = new RestClient(reachable.url, reachable.key);
-    opened = await openPage(browser);
-    const { page } = opened;
-    const address = `${reachable.url}/console/o/default/events?status=failed`;
-    const revoke = async (): Promise<void> => {
-      const { body } = await rest.send('GET', '/api/sessions');
-      for (const { id } of body.data) expect((await rest.send('DELETE', `/api/sessions/${id}`)).status).toBe(204);
-    };
-    await page.goto(address);
-    for (const end of [revoke, () => page.context().clearCookies()]) {
-      await signIn(page, reachable.key);
-      await page.getByText('No events match').waitFor();
-      expect(page.url()).toBe(address);
-      await end();
-    }
+  const rest = new RestClient(reachable.url, reachable.key);
+  opened = await openPage(browser);
+  const { page } = opened;
+  const address = `${reachable.url}/console/o/default/events?status=failed`;
+  const revoke = async (): Promise<void> => {
+    const { body } = await rest.send('GET', '/api/sessions');
+    for (const { id } of body.data) expect((await rest.send('DELETE', `/api/sessions/${id}`)).status).toBe(204);
+  };
+  await page.goto(address);
+  for (const end of [revoke, () => page.context().clearCookies()]) {
     await signIn(page, reachable.key);
     await page.getByText('No events match').waitFor();
     expect(page.url()).toBe(address);
-  } finally {
-    await reachable.stop();
+    await end();
   }
+  await signIn(page, reachable.key);
+  await page.getByText('No events match').waitFor();
+  expect(page.url()).toBe(address);
 }, 240_000);
 
 test('an answer to a request of the session before neither leads to the login nor takes the cookie of the next session away', async () => {
-  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
-  try {
-    const rest = new RestClient(reachable.url, reachable.key);
-    opened = await openPage(browser);
-    const { page } = opened;
-    const address = `${reachable.url}/console/o/default/events?status=failed`;
-    await page.goto(address);
-    await signIn(page, reachable.key);
-    await page.getByText('No events match').waitFor();
-    const { body } = await rest.send('GET', '/api/sessions');
-    for (const { id } of body.data) expect((await rest.send('DELETE', `/api/sessions/${id}`)).status).toBe(204);
+  const rest = new RestClient(reachable.url, reachable.key);
+  opened = await openPage(browser);
+  const { page } = opened;
+  const address = `${reachable.url}/console/o/default/events?status=failed`;
+  await page.goto(address);
+  await signIn(page, reachable.key);
+  await page.getByText('No events match').waitFor();
+  const { body } = await rest.send('GET', '/api/sessions');
+  for (const { id } of body.data) expect((await rest.send('DELETE', `/api/sessions/${id}`)).status).toBe(204);
 
-    const [held, released] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
-    await page.route(
-      '**/api/sessions/current',
-      async (route) => {
-        const answer = await route.fetch();
-        held.resolve(answer.status());
-        await released.promise;
-        await route.fulfill({ response: answer });
-      },
-      { times: 1 },
-    );
-    const visited: string[] = [];
-    page.on('framenavigated', (frame) => visited.push(frame.url()));
-    await page.goto(address);
-    expect(await held.promise).toBe(401);
-    const other = await page.context().newPage();
-    await other.goto(`${reachable.url}/console/login`);
-    await signIn(other, reachable.key);
-    released.resolve();
-    await page.getByText('No events match').waitFor();
-    expect(new Set(visited)).toEqual(new Set([address]));
-    expect(await page.context().cookies()).toHaveLength(1);
-  } finally {
-    await reachable.stop();
-  }
+  const [held, released] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+  await page.route(
+    '**/api/sessions/current',
+    async (route) => {
+      const answer = await route.fetch();
+      held.resolve(answer.status());
+      await released.promise;
+      await route.fulfill({ response: answer });
+    },
+    { times: 1 },
+  );
+  const visited: string[] = [];
+  page.on('framenavigated', (frame) => visited.push(frame.url()));
+  await page.goto(address);
+  expect(await held.promise).toBe(401);
+  const other = await page.context().newPage();
+  await other.goto(`${reachable.url}/console/login`);
+  await signIn(other, reachable.key);
+  released.resolve();
+  await page.getByText('No events match').waitFor();
+  expect(new Set(visited)).toEqual(new Set([address]));
+  expect(await page.context().cookies()).toHaveLength(1);
 }, 240_000);
 
 test('at the machine itself the cookie of a session that has ended is not in the way', async () => {
@@ -167,29 +163,24 @@ test('two organizations in one installation see nothing of each other, whatever 
 }, 240_000);
 
 test('an installation that others reach asks for a key, and forgets it when the reader signs out', async () => {
-  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
-  try {
-    opened = await openPage(browser);
-    const { page } = opened;
-    await page.goto(`${reachable.url}/console/o/default/routes`);
-    await page.waitForURL('**/login**');
-    await page.getByLabel('API key', { exact: true }).last().fill('ph_wrong');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('The API key is not valid.').waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByLabel('API key', { exact: true }).last().fill(reachable.key);
-    await page.keyboard.press('Enter');
-    await page.waitForURL('**/o/default/routes');
-    await page.getByRole('heading', { name: 'Routes' }).waitFor();
-    const [cookie] = await page.context().cookies();
-    expect(cookie).toMatchObject({ name: 'posthorn_session', httpOnly: true, sameSite: 'Strict' });
-    expect(await page.evaluate('JSON.stringify([document.cookie, localStorage, sessionStorage])')).not.toContain(reachable.key);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.waitForURL('**/login**');
-    await page.goto(`${reachable.url}/console/o/default/routes`);
-    await page.waitForURL('**/login**');
-    expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
-  } finally {
-    await reachable.stop();
-  }
+  opened = await openPage(browser);
+  const { page } = opened;
+  await page.goto(`${reachable.url}/console/o/default/routes`);
+  await page.waitForURL('**/login**');
+  await page.getByLabel('API key', { exact: true }).last().fill('ph_wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').getByText('The API key is not valid.').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByLabel('API key', { exact: true }).last().fill(reachable.key);
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/o/default/routes');
+  await page.getByRole('heading', { name: 'Routes' }).waitFor();
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ name: 'posthorn_session', httpOnly: true, sameSite: 'Strict' });
+  expect(await page.evaluate('JSON.stringify([document.cookie, localStorage, sessionStorage])')).not.toContain(reachable.key);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL('**/login**');
+  await page.goto(`${reachable.url}/console/o/default/routes`);
+  await page.waitForURL('**/login**');
+  expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
 }, 180_000);

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useEffect, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { createCommand } from '../app/create-command.ts';
+import type { Range } from '../app/range.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { countdown } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -9,11 +10,15 @@ import { Command } from '../ui/notices.tsx';
 import { useNow } from '../ui/time.tsx';
 
 const listed = 4;
+/** Whoever sends the first event looks at this screen. */
+const everyMs = 1000;
 const sample = { type: 'order.paid', total: 900 };
 
-/** Shown until the first event is there: how to send it, and what is in place. */
-export function FirstRun({ sources }: { sources: Answer<'GET /sources'>['data'] }): ReactElement {
+/** Shown until the first event is there: how to send it, and what is in place. `range`: of the overview, which ends this screen by what is read here. */
+export function FirstRun({ sources, range }: { sources: Answer<'GET /sources'>['data']; range: Range['value'] }): ReactElement {
   const org = useOrganization();
+  useRead('GET /analytics/dashboard', { query: { range } }, { everyMs });
+  useRead('GET /sources', { query: { pageSize: 100 } }, { everyMs });
   const routes = useRead('GET /routes', { query: { pageSize: listed } });
   const destinations = useRead('GET /destinations', { query: { pageSize: listed } });
   const open = sources.find(({ enabled, hasSigningSecret }) => enabled && !hasSigningSecret) ?? sources[0];

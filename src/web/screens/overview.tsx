@@ -58,7 +58,7 @@ export function Overview(): ReactElement {
     sources.data?.data.every(({ lastEventAt }) => lastEventAt === null) === true && dashboard.data?.overview.total_events === 0;
   // Who sends to customers alone has no events of sources.
   const isFirstRun = hasNoEvent && !targets.isLoading && targets.rows.every(({ kind }) => kind !== 'endpoint') && cron.jobs.length === 0;
-  if (isFirstRun) return <FirstRun sources={sources.data?.data ?? []} />;
+  if (isFirstRun) return <FirstRun sources={sources.data?.data ?? []} range={range.value} />;
   const retry = (): void => {
     void dashboard.refetch();
     void read.refetch();
