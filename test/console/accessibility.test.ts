@@ -34,7 +34,7 @@ beforeAll(async () => {
 }, 240_000);
 beforeEach(async () => {
   watched.errors.length = 0;
-  await watched.page.unrouteAll();
+  await watched.page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 afterAll(async () => {
   await watched?.close();

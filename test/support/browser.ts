@@ -55,7 +55,16 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
     const isOfMachine = message.text().includes('net::ERR_NETWORK_CHANGED');
     if (message.type() === 'error' && !isAnswerOfApi && !isOfMachine) errors.push(`${message.text()} (${url})`);
   });
-  return { page, errors, policyViolations, close: () => context.close() };
+  return {
+    page,
+    errors,
+    policyViolations,
+    close: async () => {
+      // A handler of a request may still be at work.
+      for (const each of context.pages()) await each.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.close();
+    },
+  };
 }
 
 export interface AccessibilityViolation {
