@@ -3,6 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { hashFields, hashKeys } from '../src/data/shard/hash-fields.ts';
+import { misnamedFields } from './lua-fields.ts';
 import { withIncludes } from './lua-includes.ts';
 import { foreignIncludes, luaFindings } from './lua-rules.ts';
 
@@ -12,8 +14,8 @@ const files = globSync('{src,test,hack}/**/*.lua', { cwd: root.pathname }).sort(
 const isInclude = (file: string): boolean => file.includes('/includes/');
 const urls = (chosen: string[]): URL[] => chosen.map((file) => new URL(file, root));
 const scripts = files.filter((file) => !isInclude(file));
-const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root);
-complaints.push(...foreignIncludes(urls(files), mayUse, root));
+const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root, hashFields);
+complaints.push(...foreignIncludes(urls(files), mayUse, root), ...misnamedFields(urls(files), hashFields, hashKeys, root));
 
 if (process.argv.includes('--write') && includes.length > 0) {
   for (const { file, wanted } of includes) {

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expandScript, includesOf, type ScriptPart } from '../src/redis/script-text.ts';
+import { expandScript, type FieldTables, includesOf, type ScriptPart } from '../src/redis/script-text.ts';
 import { bindLua, type LuaLocal, type LuaScopes } from './lua-scopes.ts';
 
 /** What Lua 5.1 refuses to compile beyond, per function. */
@@ -32,10 +32,10 @@ interface Place {
 
 /**
  * Judges scripts of Redis, each as it is expanded with its includes. `includes`: all files that exist for scripts to include; `root`: the
- * folder to which the paths of the findings are relative.
+ * folder to which the paths of the findings are relative; `tables`: of the fields of hashes.
  */
-export function luaFindings(scripts: readonly URL[], includes: readonly URL[], root: URL): LuaFindings {
-  return new LuaRules(root).judge(scripts, includes);
+export function luaFindings(scripts: readonly URL[], includes: readonly URL[], root: URL, tables: FieldTables = {}): LuaFindings {
+  return new LuaRules(root, tables).judge(scripts, includes);
 }
 
 /**
@@ -57,6 +57,7 @@ export function foreignIncludes(files: readonly URL[], mayUse: Readonly<Record<s
 
 class LuaRules {
   readonly #root: string;
+  readonly #tables: FieldTables;
   readonly #complaints = new Set<string>();
   readonly #warnings = new Set<string>();
   /** Of top-level locals of includes, which several scripts have: those that one reads. */
@@ -67,8 +68,9 @@ class LuaRules {
   /** Maps a file to the includes that it uses directly. */
   readonly #wanted = new Map<string, Set<string>>();
 
-  constructor(root: URL) {
+  constructor(root: URL, tables: FieldTables) {
     this.#root = fileURLToPath(root);
+    this.#tables = tables;
   }
 
   judge(scripts: readonly URL[], includes: readonly URL[]): LuaFindings {
@@ -77,7 +79,7 @@ class LuaRules {
     const isComplete = scripts
       .map((file) =>
         this.#attempt(file, () => {
-          const parts = expandScript(file);
+          const parts = expandScript(file, this.#tables);
           for (const part of parts) included.add(part.file.href);
           new ScriptRules(this, file, parts).judge();
         }),
@@ -139,7 +141,7 @@ class LuaRules {
   }
 
   #noteDeclarations(file: URL): void {
-    const own = expandScript(file).filter((part) => part.file.href === file.href);
+    const own = expandScript(file, this.#tables).filter((part) => part.file.href === file.href);
     const { locals } = bindLua(own.map((part) => part.text).join(''));
     for (const { name, isTop } of locals) {
       const files = this.#declaredBy.get(name) ?? [];

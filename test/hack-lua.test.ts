@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
+import { misnamedFields } from '../hack/lua-fields.ts';
 import { withIncludes } from '../hack/lua-includes.ts';
 import { foreignIncludes, type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
 
@@ -223,5 +224,57 @@ test('an include of a folder that the folder of the file may not use is a violat
   const urls = Object.keys(files).map((name) => pathToFileURL(join(root, name)));
   expect(foreignIncludes(urls, { 'data/shard': [], 'data/queue': ['data/shard'] }, pathToFileURL(`${root}/`))).toEqual([
     'src/data/shard/a.lua:2: data/shard may not use src/data/queue/b.lua (hack/dependencies.cjs)',
+  ]);
+});
+
+const tables = { target: { route: 'r', circuitState: 'cs' }, message: { event: 'e' }, control: { counter: 'n' } };
+const keys = { 't:': 'target', 'm:': 'message', ctl: 'control' };
+
+test.each<[string, string, string[]]>([
+  ['a field by its short name', "call('HGET', P .. 't:' .. n, 'cs')", ["s.lua:1: names a field 'cs', which is F.target.circuit_state"]],
+  [
+    'each of several',
+    "call('HMGET', P .. 't:' .. n, 'r', F.target.route,\n  'cs')",
+    ["s.lua:1: names a field 'r', which is F.target.route", "s.lua:2: names a field 'cs', which is F.target.circuit_state"],
+  ],
+  ['a field beside its value', "call('HSET', P .. 't:' .. n, 'r', 'cs')", ["s.lua:1: names a field 'r', which is F.target.route"]],
+  [
+    'a field of a key in a local',
+    "local function f(n)\n  local key = P .. 'm:' .. n\n  redis.pcall('HDEL', key, 'e')\nend",
+    ["s.lua:3: names a field 'e', which is F.message.event"],
+  ],
+  ['a field of the shard', "call('HINCRBY', ctl, 'n', 1)", ["s.lua:1: names a field 'n', which is F.control.counter"]],
+  [
+    'a short name that no table has',
+    "call('HEXISTS', P .. 't:' .. n, 'zz')",
+    ["s.lua:1: names a field 'zz', which the table of target does not have"],
+  ],
+  ['a field of another hash', "call('HGET', P .. 'm:' .. n, F.target.route)", ['s.lua:1: takes a field of target for a hash of message']],
+])('the check of the Lua refuses %s', (_, text, complaints) => {
+  expect(misnamed(text)).toEqual(complaints);
+});
+
+test.each([
+  ['words', "call('HSET', P .. 't:' .. n, F.target.route, 'cs')"],
+  ['a word that is the field itself', "call('HGET', ctl, 'full')"],
+  ['a hash without a table', "call('HGET', P .. 'refs', 'r')"],
+  ['a key that it does not know', "local key = P .. 't:' .. n\nfor key in pairs({}) do\n  call('HGET', key, 'r')\nend"],
+])('the check of the Lua has nothing against %s', (_, text) => {
+  expect(misnamed(text)).toEqual([]);
+});
+
+function misnamed(text: string): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  const file = join(folder, 's.lua');
+  writeFileSync(file, text);
+  return misnamedFields([pathToFileURL(file)], tables, keys, pathToFileURL(`${folder}/`));
+}
+
+test('the check of the Lua finds a word that no table has', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  const file = pathToFileURL(join(folder, 's.lua'));
+  writeFileSync(file, '\nreturn F.target.route .. F.target.state\n');
+  expect(luaFindings([file], [], pathToFileURL(`${folder}/`), tables).complaints).toEqual([
+    's.lua:2: no table of fields has F.target.state',
   ]);
 });

@@ -29,6 +29,33 @@ test('an include that several files need is taken once, before all of them', () 
   );
 });
 
+test('a field of a hash stands for the short name in the table, in a script and in an include that scripts share', () => {
+  const { script, folder } = written({
+    'script.lua': '-- @include "base.lua"\nreturn { redis.call(\'HGET\', key, F.target.circuit_state), base[F.target.route] }\n',
+    'base.lua': 'local key = KEYS[1]\nlocal base = { [F.target.route] = SELF.target.route }\n',
+  });
+  const other = pathToFileURL(join(folder, 'other.lua'));
+  writeFileSync(other, '-- @include "base.lua"\nreturn base, key\n');
+  const tables = { target: { circuitState: 'cs', route: 'r' } };
+  const [base, text] = expandScript(script, tables);
+  expect(base?.text).toBe("local key = KEYS[1]\nlocal base = { ['r'] = SELF.target.route }\n");
+  expect(text?.text).toBe("return { redis.call('HGET', key, 'cs'), base['r'] }\n");
+  expect(expandScript(other, tables)[0]).toBe(base);
+  expect(expandScript(script, { target: { circuitState: 'c', route: 't' } })[0]?.text).toContain("['t']");
+});
+
+test.each([
+  ['of a word that the table does not have', { target: { route: 'r' } }],
+  ['of a hash without a table', {}],
+  ['of a script that is loaded without tables', undefined],
+])('a field %s is reported with file and line', (_, tables) => {
+  const { script } = written({
+    'script.lua': '-- @include "base.lua"\nreturn base\n',
+    'base.lua': '\nlocal base = F.target.state\n',
+  });
+  expect(() => expandScript(script, tables)).toThrow(/\/base\.lua:2: no table of fields has F\.target\.state$/);
+});
+
 test('each piece of an expanded script says its file and line', () => {
   const { script } = written({
     'script.lua': '#!lua\n-- @include "base.lua"\nreturn base\n',

@@ -20,23 +20,32 @@ interface ScriptInclude {
   line: number;
 }
 
+/** Tables of fields of hashes: hash → word → what Redis has. */
+export type FieldTables = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 const ownParts = new Map<string, readonly (ScriptPart | ScriptInclude)[]>();
-const expansions = new Map<string, readonly ScriptPart[]>();
+const expansions = new WeakMap<FieldTables, Map<string, readonly ScriptPart[]>>();
+const namedParts = new WeakMap<FieldTables, WeakMap<ScriptPart, ScriptPart>>();
+const noTables: FieldTables = {};
 
 /**
  * Returns a script with its includes. A line `-- @include "<file>"` stands for the file of that name, relative to the one that the line is in; an
  * include names at its top the includes that it needs itself. Each file is taken once, where it is needed first, so that
- * what a file needs always stands before it. Files are read, and scripts expanded, once per process.
+ * what a file needs always stands before it. A field `F.<hash>.<word>` stands for the text of the short name that `tables` has for it:
+ * `F.target.circuit_state` is `'cs'` where the table `target` has `circuitState: 'cs'`. Files are read, and scripts expanded, once per process.
  *
- * Throws with file and line when an include is missing, when it includes itself over others, or when a line of that kind does not parse.
+ * Throws with file and line when an include is missing, when it includes itself over others, when a line of that kind does not parse, or when the tables do
+ * not have a field.
  */
-export function expandScript(file: URL): readonly ScriptPart[] {
-  const known = expansions.get(file.href);
-  if (known) return known;
+export function expandScript(file: URL, tables: FieldTables = noTables): readonly ScriptPart[] {
+  const known = kept(expansions, tables, () => new Map<string, readonly ScriptPart[]>());
+  const expanded = known.get(file.href);
+  if (expanded) return expanded;
   const parts: ScriptPart[] = [];
   expandInto(parts, file, [], undefined, new Set());
-  expansions.set(file.href, parts);
-  return parts;
+  const named = parts.map((part) => withShortNames(part, tables));
+  known.set(file.href, named);
+  return named;
 }
 
 /** Returns the includes that a file names itself, in their order. */
@@ -62,6 +71,36 @@ function expandInto(parts: ScriptPart[], file: URL, open: readonly URL[], asked:
     expandInto(parts, wanted, files, { file, line }, done);
     done.add(wanted.href);
   }
+}
+
+const field = /\bF\.(\w+)\.(\w+)/g;
+
+/** Scripts with the same include share one text of it. */
+function withShortNames(part: ScriptPart, tables: FieldTables): ScriptPart {
+  if (!part.text.includes('F.')) return part;
+  const named = kept(namedParts, tables, () => new WeakMap<ScriptPart, ScriptPart>());
+  return kept(named, part, () => {
+    const lines = part.text.split('\n').map((text, at) =>
+      text.replaceAll(field, (found, hash: string, word: string) => {
+        const short = tables[camelCase(hash)]?.[camelCase(word)];
+        if (short === undefined) throw new Error(`${fileURLToPath(part.file)}:${part.line + at}: no table of fields has ${found}`);
+        return `'${short}'`;
+      }),
+    );
+    return { ...part, text: lines.join('\n') };
+  });
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function kept<K extends object, V>(values: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = values.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  values.set(key, made);
+  return made;
 }
 
 const includeLine = /^\s*--\s*@include\b.*$/;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from './connection.ts';
-import { expandScript, type ScriptPart } from './script-text.ts';
+import { expandScript, type FieldTables, type ScriptPart } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
@@ -14,9 +14,9 @@ export class Script {
   /** By which Redis knows it. */
   readonly sha: string;
 
-  /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
-  constructor(file: URL) {
-    this.#parts = expandScript(file);
+  /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`; `tables`: of the fields that it names. */
+  constructor(file: URL, tables?: FieldTables) {
+    this.#parts = expandScript(file, tables);
     this.sha = createHash('sha1').update(this.#text).digest('hex');
   }
 

@@ -32,7 +32,7 @@ const unknownSettings: readonly Edit[] = [
   ['src/data/queue/promote.lua', 'moved = moved + expire_messages()', "call('ZREM', P .. 'waiting', limiter)"],
 ];
 /** Field of a message with its expiry. */
-const unknownFields = [["'xp'", "'not known'"]] as const;
+const unknownFields = [['F.message.expires_ms', "'not known'"]] as const;
 const shards = 4;
 const prefix = 'posthorn:';
 const key = `ph_${'k'.repeat(52)}`;

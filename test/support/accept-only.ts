@@ -5,11 +5,11 @@ import type { NewEvent } from '../../src/data/shard/messages.ts';
 import { PayloadChunks } from '../../src/data/shard/payload-chunks.ts';
 import { homeShard } from '../../src/data/shard/record-key.ts';
 import { shardKeys } from '../../src/data/shard/shard-keys.ts';
+import { ShardScript } from '../../src/data/shard/shard-script.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { Script } from '../../src/redis/script.ts';
 import { patientClock } from './patient-clock.ts';
 
-const acceptScript = new Script(new URL('../../src/data/queue/accept.lua', import.meta.url));
+const acceptScript = new ShardScript(new URL('../../src/data/queue/accept.lua', import.meta.url));
 
 /** Stores an event as an accepting process does that dies before it carries anything to other shards. */
 export async function acceptOnly(redis: RedisClient, prefix: string, event: NewEvent): Promise<void> {

@@ -1,11 +1,13 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { Script, ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { recordId } from '../shard/record-key.ts';
 import { fields, integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
   read: script('ends-read'),
   forget: script('ends-forget'),
@@ -24,24 +26,16 @@ const alertWindowMs = 300_000;
 const confirmWithinMs = 5000;
 
 /** What an alert is about, as a letter in Redis (`alerts.lua`). */
-const letters = { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' } as const;
+const letters = hashFields.alerts;
 export type AlertSubject = keyof typeof letters;
 const subjects: ReadonlyMap<string, AlertSubject> = new Map(
   Object.entries(letters).map(([subject, letter]) => [letter, subject as AlertSubject]),
 );
 
-const ownKinds = {
-  q: 'dead',
-  o: 'opened',
-  c: 'closed',
-  d: 'disabled',
-  w: 'disabling',
-  r: 'replayFinished',
-  m: 'quotaReached',
-  s: 'secretRotated',
-} as const;
-export type OwnKind = (typeof ownKinds)[keyof typeof ownKinds];
-const ownKindsByLetter: ReadonlyMap<string, OwnKind> = new Map(Object.entries(ownKinds));
+/** What one of Posthorn's own events is about, as a letter in Redis (`../queue/includes/own-events.lua`). */
+const { toldQuota: _, ...ownKinds } = hashFields.ownEvents;
+export type OwnKind = keyof typeof ownKinds;
+const ownKindsByLetter: ReadonlyMap<string, OwnKind> = new Map(Object.entries(ownKinds).map(([kind, letter]) => [letter, kind as OwnKind]));
 
 /** One entry of the log of what ended at targets with alerts. */
 export interface EndEntry {

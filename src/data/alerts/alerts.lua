@@ -22,7 +22,7 @@ local route, wanted = ARGV[2], ARGV[3]
 local threshold, window_ms, again_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local key = P .. 'al:' .. route
 local org = ARGV[1] ~= '' and ARGV[1] or call('HGET', key, 'org') or ''
-local letters = { 'f', 's', 'r', 'o', 'c' }
+local letters = { F.alerts.failed, F.alerts.succeeded, F.alerts.recovered, F.alerts.opened, F.alerts.closed }
 
 local state = {}
 local stored = call('HGETALL', key)
@@ -67,21 +67,21 @@ local function count_failures(destination, at, count, message)
   local total, first = tonumber(before or '0') + count, since or at
   set('n:' .. destination, whole(total) .. ' ' .. first)
   if state['a:' .. destination] then
-    occur('f', count, at, at, destination, message)
+    occur(F.alerts.failed, count, at, at, destination, message)
   elseif total >= threshold then
     set('a:' .. destination, '1')
-    occur('f', total, first, at, destination, message)
+    occur(F.alerts.failed, total, first, at, destination, message)
   end
 end
 
 local function count_successes(destination, at, count, message)
   unset('n:' .. destination)
-  occur('s', count, at, at, destination, message)
+  occur(F.alerts.succeeded, count, at, at, destination, message)
   if state['a:' .. destination] or state.g then
     unset('a:' .. destination)
     if not has_any('a:') then
       unset('g')
-      occur('r', 1, at, at, destination, message)
+      occur(F.alerts.recovered, 1, at, at, destination, message)
     end
   end
 end
@@ -191,10 +191,10 @@ for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
       count_successes(destination, at, count, message)
     elseif kind == 'o' then
       set('o:' .. destination, '1')
-      occur('o', 1, at, at, destination, message)
+      occur(F.alerts.opened, 1, at, at, destination, message)
     elseif state['o:' .. destination] then
       unset('o:' .. destination)
-      occur('c', 1, at, at, destination, message)
+      occur(F.alerts.closed, 1, at, at, destination, message)
     end
   end
 end

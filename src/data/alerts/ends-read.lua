@@ -14,4 +14,4 @@ if reader and reader ~= ARGV[1] then
   return { 0, '', {} }
 end
 call('SET', P .. 'ends-reader', ARGV[1], 'PX', ARGV[2])
-return { 1, call('HGET', ctl, 'marker') or '', call('XRANGE', P .. 'ends', '-', '+', 'COUNT', ARGV[3]) }
+return { 1, call('HGET', ctl, F.control.marker) or '', call('XRANGE', P .. 'ends', '-', '+', 'COUNT', ARGV[3]) }

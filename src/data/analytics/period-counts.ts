@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 
 /** What a shard has counted for an organization in a range. */
@@ -40,7 +41,7 @@ export async function readCounts(
   { periods: names, fields, ...which }: Wanted,
   also: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Counts> {
-  const folds = (): Promise<string | null> => redis.hget(keys.declared[0], 'folds');
+  const folds = (): Promise<string | null> => redis.hget(keys.declared[0], hashFields.control.folds);
   for (let reads = 1; ; reads++) {
     const foldsBefore = await folds().catch(throwUnavailable);
     const tallies = await readTallies(redis, keys, org, which).catch(throwUnavailable);

@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { circuitStateOf } from '../queue/circuits.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import { recordId } from '../shard/record-key.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { readCounts } from './period-counts.ts';
 import type { SeriesPeriods } from './series-periods.ts';
 import { scopeOfAll, scopeOfSource, scopeOfTargets } from './series-scope.ts';
@@ -23,7 +23,7 @@ import {
 } from './statistics-series.ts';
 import { StatisticsSums } from './statistics-sums.ts';
 
-const targetStatesScript = new Script(new URL('./target-states.lua', import.meta.url));
+const targetStatesScript = new ShardScript(new URL('./target-states.lua', import.meta.url));
 const targetsPerStep = 200;
 
 export interface RedisStatisticsReaderOptions {

@@ -1,16 +1,16 @@
 import { invalidParameter } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 import { integer, list } from '../shard/script-reply.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { readBacklogSamples } from './backlog-samples.ts';
 import { readCounts } from './period-counts.ts';
 import type { SeriesPeriods } from './series-periods.ts';
 import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series-scope.ts';
 
-const backlogsScript = new Script(new URL('./target-backlogs.lua', import.meta.url));
+const backlogsScript = new ShardScript(new URL('./target-backlogs.lua', import.meta.url));
 const targetsPerScript = 200;
 const targetsPerScan = 1000;
 /** Of a shard; a series of more says nothing of what waits. */

@@ -15,7 +15,7 @@ local function failures_of(noted)
   local failures = {}
   for id, attempt in string.gmatch(noted, '(%w+)/(%d+)') do
     local stored = call('HGET', P .. 'a:' .. id, attempt) or call('HGET', P .. 'm:' .. id, attempt)
-    if stored and call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+    if stored and call('HGET', P .. 'm:' .. id, F.message.event) == batch_marker then
       -- A batch is shown as its first member.
       id = string.match(call('GET', P .. 'b:' .. id) or '', '\n(%w+)')
     end
@@ -37,7 +37,7 @@ for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
   local n = scan[2][k + 1]
   if destination and destination ~= '' then
-    local t = call('HMGET', P .. 't:' .. n, 'cs', 'rl', 'rf')
+    local t = call('HMGET', P .. 't:' .. n, F.target.circuit_state, F.target.has_retry_lane, F.target.recent_failures)
     local waiting = waiting_retries(n)
     local fresh, ready_retries = lane_length(n), t[2] and lane_length(retry_lane(n)) or 0
     local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}

@@ -1,10 +1,10 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { scanKeys } from '../../redis/scan-keys.ts';
-import { Script } from '../../redis/script.ts';
 import { fields } from '../shard/script-reply.ts';
 import { shardBase, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const script = new Script(new URL('./unfinished-check.lua', import.meta.url));
+const script = new ShardScript(new URL('./unfinished-check.lua', import.meta.url));
 const eventsPerStep = 200;
 
 export interface ShardPlace {

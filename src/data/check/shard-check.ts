@@ -1,13 +1,14 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { scanKeys } from '../../redis/scan-keys.ts';
-import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { MessageLocation } from '../history/message-view.ts';
 import { batchMarker } from '../queue/batch-reply.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { packOfResult } from '../shard/packed-results.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import { fields, list, text } from '../shard/script-reply.ts';
 import { shardBase, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { compareFinished } from './finished-check.ts';
 import { compareUnfinished } from './unfinished-check.ts';
 
@@ -25,7 +26,7 @@ export interface CheckReport {
   findings: Finding[];
 }
 
-const unserved = new Script(new URL('./unserved.lua', import.meta.url));
+const unserved = new ShardScript(new URL('./unserved.lua', import.meta.url));
 
 const pageSize = 500;
 const asked = 100;
@@ -203,9 +204,10 @@ class ShardWalk {
     let messages = 0;
     let unfinished = 0;
     const ofEvent = new Map<string, string[]>();
+    const field = hashFields.message;
     const records = together(await this.#keys('m:*'), async (key) => ({
       key,
-      fields: await this.#redis.hmget(key, 's', 'e', 'u', 'bt', 'le'),
+      fields: await this.#redis.hmget(key, field.status, field.event, field.shard, field.batch, field.laneEntry),
     }));
     for await (const { key, fields } of records) {
       const id = key.slice(this.#base.length + 2);

@@ -58,7 +58,7 @@ end
 local function holds_of(event, messages)
   local holds, count = 0, 0
   for id in string.gmatch(messages, '%S+') do
-    local m = call('HMGET', P .. 'm:' .. id, 's', 'e', 'v')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.status, F.message.event, F.message.outbox_entry)
     if m[2] == event then
       count = count + 1
       if m[1] == 'p' or m[1] == 'a' or m[1] == 'r' or m[1] == 'm' and is_sending(m[3]) then

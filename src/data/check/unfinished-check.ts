@@ -1,13 +1,14 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { scanKeys } from '../../redis/scan-keys.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { batchMarker } from '../queue/batch-reply.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardBase, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { compareFinished, type ShardPlace, type WrongAccount } from './finished-check.ts';
 
-const checkScript = new Script(new URL('./unfinished-check.lua', import.meta.url));
+const checkScript = new ShardScript(new URL('./unfinished-check.lua', import.meta.url));
 const eventsPerStep = 100;
 const messagesPerStep = 500;
 
@@ -61,7 +62,7 @@ async function messagesOfEvents({ redis, prefix, shard }: ShardPlace): Promise<M
   const keys = await scanKeys(redis, base, 'm:*');
   for (let first = 0; first < keys.length; first += messagesPerStep) {
     const some = keys.slice(first, first + messagesPerStep);
-    const events = await Promise.all(some.map((key) => redis.hget(key, 'e')));
+    const events = await Promise.all(some.map((key) => redis.hget(key, hashFields.message.event)));
     for (const [i, event] of events.entries()) {
       if (event === null || event === batchMarker) continue;
       const id = some[i]?.slice(base.length + 2) ?? '';

@@ -32,7 +32,7 @@ end
 
 -- Why the target never comes to its turn; nil: it does, or once its pause is over.
 local function obstacle(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'p', 'cs')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.blocked_by, F.target.paused_since_ms, F.target.circuit_state)
   local org, blocked, paused, circuit = t[1], t[2], t[3], t[4]
   if not org then
     return 'is gone'

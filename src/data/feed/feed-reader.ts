@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import { blockingGroups, type RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import type { FeedPosition } from './feed-position.ts';
 
-const watchScript = new Script(new URL('./watch.lua', import.meta.url));
-const pageScript = new Script(new URL('./feed-page.lua', import.meta.url));
+const watchScript = new ShardScript(new URL('./watch.lua', import.meta.url));
+const pageScript = new ShardScript(new URL('./feed-page.lua', import.meta.url));
 
 /** How long a single Redis is asked for rows at a time. */
 export const feedBlockMs = 2000;

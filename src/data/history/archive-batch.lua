@@ -14,11 +14,12 @@ local bytes_of_record, bytes_of_attempt = 1024, 12288
 
 local org = ARGV[1]
 local key = P .. 'ar:' .. org
-local a = call('HMGET', key, 'b', 'p', 'l', 'y', 'd')
+local a = call('HMGET', key, F.archive.batch, F.archive.written_stamp, F.archive.batch_last_stamp, F.archive.batch_layout,
+  F.archive.batch_destination)
 local after = a[2] or '0-0'
 if a[1] then
   if a[5] ~= ARGV[4] then
-    call('HSET', key, 'y', ARGV[3], 'd', ARGV[4])
+    call('HSET', key, F.archive.batch_layout, ARGV[3], F.archive.batch_destination, ARGV[4])
     a[4] = ARGV[3]
   end
   return { a[1], after, a[3], a[4] }
@@ -34,10 +35,10 @@ for _, entry in ipairs(call('XRANGE', P .. 'fin:' .. org, '(' .. after, '+', 'CO
   last = entry[1]
 end
 if not last then
-  call('HDEL', key, 'k', 'u', 'f', 'fs', 'e')
+  call('HDEL', key, F.archive.waiting, F.archive.lease_end_ms, F.archive.failures, F.archive.failing_since_ms, F.archive.last_error)
   call('ZREM', P .. 'az', org)
   return false
 end
 local id = batch_id(ARGV[2])
-call('HSET', key, 'b', id, 'l', last, 'y', ARGV[3], 'd', ARGV[4])
+call('HSET', key, F.archive.batch, id, F.archive.batch_last_stamp, last, F.archive.batch_layout, ARGV[3], F.archive.batch_destination, ARGV[4])
 return { id, after, last, ARGV[3] }

@@ -10,7 +10,7 @@
 
 local outcomes = {}
 for at, message in ipairs(ARGV) do
-  local status = call('HGET', P .. 'm:' .. message, 's')
+  local status = call('HGET', P .. 'm:' .. message, F.message.status)
   outcomes[at] = (status == 'q' or status == 'x') and 1 or 0
   if status == 'q' then
     archive_dead_letter(message)

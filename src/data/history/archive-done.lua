@@ -12,15 +12,16 @@ local told_ms = 3600000
 
 local org = ARGV[1]
 local key = P .. 'ar:' .. org
-local a = call('HMGET', key, 'b', 'l', 'k', 'xa')
+local a = call('HMGET', key, F.archive.batch, F.archive.batch_last_stamp, F.archive.waiting, F.archive.last_loss_ms)
 if a[1] ~= ARGV[2] then
   return 0
 end
 local waiting = math.max(0, tonumber(a[3] or '0') - tonumber(ARGV[3]))
-call('HSET', key, 'p', a[2], 'k', waiting)
-call('HDEL', key, 'b', 'l', 'y', 'd', 'u', 'f', 'fs', 'e')
+call('HSET', key, F.archive.written_stamp, a[2], F.archive.waiting, waiting)
+call('HDEL', key, F.archive.batch, F.archive.batch_last_stamp, F.archive.batch_layout, F.archive.batch_destination, F.archive.lease_end_ms,
+  F.archive.failures, F.archive.failing_since_ms, F.archive.last_error)
 if not a[4] or tonumber(a[4]) + told_ms <= now then
-  call('HDEL', key, 'x', 'xa')
+  call('HDEL', key, F.archive.lost, F.archive.last_loss_ms)
   call('SREM', P .. 'arw', org)
 end
 note_oldest(org)

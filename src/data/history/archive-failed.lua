@@ -13,14 +13,14 @@ local key = P .. 'ar:' .. org
 if call('HEXISTS', P .. 'arc', org) == 0 then
   return 0
 end
-call('HDEL', key, 'u')
+call('HDEL', key, F.archive.lease_end_ms)
 if ARGV[2] == '' then
   call('ZADD', P .. 'az', now, org)
-  return tonumber(call('HGET', key, 'f') or '0')
+  return tonumber(call('HGET', key, F.archive.failures) or '0')
 end
-local failures = call('HINCRBY', key, 'f', 1)
-call('HSETNX', key, 'fs', whole(now))
-call('HSET', key, 'e', ARGV[2])
+local failures = call('HINCRBY', key, F.archive.failures, 1)
+call('HSETNX', key, F.archive.failing_since_ms, whole(now))
+call('HSET', key, F.archive.last_error, ARGV[2])
 call('SADD', P .. 'arw', org)
 local delay = math.min(tonumber(ARGV[4]), tonumber(ARGV[3]) * 2 ^ math.min(30, failures - 1))
 call('ZADD', P .. 'az', whole(now + delay), org)

@@ -11,7 +11,7 @@ if call('EXISTS', P .. 'arc') == 0 then
   return 0
 end
 local budget = tonumber(ARGV[1])
-local last = call('HGET', ctl, 'ap')
+local last = call('HGET', ctl, F.control.archive_position)
 local entries = call('XRANGE', P .. 'fin', last and '(' .. last or '-', '+', 'COUNT', budget)
 local moved = 0
 for k, entry in ipairs(entries) do
@@ -27,7 +27,7 @@ for k, entry in ipairs(entries) do
   end
 end
 if #entries > 0 then
-  call('HSET', ctl, 'ap', last)
+  call('HSET', ctl, F.control.archive_position, last)
 end
 write_moved(tonumber(ARGV[2]), tonumber(ARGV[3]))
 return #entries >= budget and 1 or 0

@@ -13,21 +13,22 @@ if not destination then
   call('HDEL', P .. 'arc', org)
   call('ZREM', P .. 'az', org)
   call('SREM', P .. 'arw', org)
-  call('HDEL', P .. 'ar:' .. org, 'u', 'f', 'fs', 'e', 'x', 'xa')
+  call('HDEL', P .. 'ar:' .. org, F.archive.lease_end_ms, F.archive.failures, F.archive.failing_since_ms, F.archive.last_error, F.archive.lost,
+    F.archive.last_loss_ms)
   note_oldest(org)
   return 1
 end
 local before = call('HGET', P .. 'arc', org)
 call('HSET', P .. 'arc', org, destination)
 if not before then
-  call('HDEL', ctl, 'ap')
+  call('HDEL', ctl, F.control.archive_position)
   if call('EXISTS', P .. 'fin:' .. org) == 1 then
     call('ZADD', P .. 'az', now, org)
   end
 elseif before ~= destination then
   -- A new place may well do where the old one failed.
-  call('HDEL', P .. 'ar:' .. org, 'f', 'fs', 'e')
-  if tonumber(call('HGET', P .. 'ar:' .. org, 'u') or '0') <= now then
+  call('HDEL', P .. 'ar:' .. org, F.archive.failures, F.archive.failing_since_ms, F.archive.last_error)
+  if tonumber(call('HGET', P .. 'ar:' .. org, F.archive.lease_end_ms) or '0') <= now then
     call('ZADD', P .. 'az', 'XX', 'LT', now, org)
   end
 end

@@ -14,7 +14,7 @@ for k = 4, #ARGV do
   is_busy[ARGV[k]] = true
 end
 -- Those of a pool without workers may be many: they stay at the head.
-local cursor = 'az' .. ARGV[2]
+local cursor = F.control.archives_passed .. ARGV[2]
 local passed = tonumber(call('HGET', ctl, cursor) or '0')
 local most = tonumber(ARGV[3])
 local is_behind = passed > 0
@@ -30,7 +30,7 @@ while most > 0 do
     else
       local until_ms = whole(now + tonumber(ARGV[1]))
       call('ZADD', P .. 'az', until_ms, org)
-      call('HSET', P .. 'ar:' .. org, 'u', until_ms)
+      call('HSET', P .. 'ar:' .. org, F.archive.lease_end_ms, until_ms)
       return { org, destination }
     end
   end

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
 /** What is wrong with the archive of an organization. Times are milliseconds since the epoch. */
@@ -25,10 +26,12 @@ export class ArchiveTroubles {
   /** Throws UNAVAILABLE when Redis does not answer. */
   async all(): Promise<Map<string, ArchiveTrouble>> {
     const found = new Map<string, ArchiveTrouble>();
+    const { failingSinceMs, lastError, lost: lostMessages, lastLossMs } = hashFields.archive;
+    const names = [failingSinceMs, lastError, lostMessages, lastLossMs];
     for (let shard = 0; shard < this.#shards; shard++) {
       const keys = shardKeys(this.#prefix, shard);
       for (const org of await this.#redis.smembers(keys.archiveTroubles).catch(throwUnavailable)) {
-        const [since, message, lost, lostAt] = await this.#redis.hmget(keys.archive(org), 'fs', 'e', 'x', 'xa').catch(throwUnavailable);
+        const [since, message, lost, lostAt] = await this.#redis.hmget(keys.archive(org), ...names).catch(throwUnavailable);
         const trouble: ArchiveTrouble = {
           failing: since == null ? null : { sinceMs: Number(since), message: message ?? '' },
           lost: lost == null ? null : { messages: Number(lost), lastMs: Number(lostAt) },

@@ -55,9 +55,10 @@ end
 
 local function cancel(id, place)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 't', 's', 'e', 'q', 'bt', 'i', 'j', 'le')
+  local m = call('HMGET', key, F.message.target, F.message.status, F.message.event, F.message.dead_letter_reason, F.message.batch,
+    F.message.index_stamp, F.message.move_stamp, F.message.lane_entry)
   local n, state = m[1], m[2]
-  local t = n and call('HMGET', P .. 't:' .. n, 'o', 'rl') or {}
+  local t = n and call('HMGET', P .. 't:' .. n, F.target.organization, F.target.has_retry_lane) or {}
   if t[1] ~= org then
     return 'gone'
   elseif state == 'm' then

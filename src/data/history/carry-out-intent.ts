@@ -1,14 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { type Intent, MessageIntents } from './message-intents.ts';
 import { replayId, replayMessages } from './replay-messages.ts';
 
-const archiveScript = new Script(new URL('./archive-dead-letter.lua', import.meta.url));
+const archiveScript = new ShardScript(new URL('./archive-dead-letter.lua', import.meta.url));
 
 /** `payload`: that of its event is gone. `gone`: there is no such message or, of one to be archived, it is no dead letter. */
 export type MessageResult = 'done' | 'gone' | 'payload';

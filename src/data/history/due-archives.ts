@@ -1,12 +1,12 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { poolMark } from '../shard/pool-mark.ts';
 import { integer, list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const dueScript = new Script(new URL('./archive-due.lua', import.meta.url));
+const dueScript = new ShardScript(new URL('./archive-due.lua', import.meta.url));
 /** Redis does nothing else meanwhile. */
 const maxPerLook = 300;
 

@@ -22,7 +22,7 @@ local function remove_limiter(limiter)
 end
 
 local function remove_target(n)
-  local blocked = call('HGET', P .. 't:' .. n, 'b')
+  local blocked = call('HGET', P .. 't:' .. n, F.target.blocked_by)
   if blocked and blocked ~= 'cap' and blocked ~= '!' then
     call('ZREM', P .. 'wait:' .. blocked, n)
     if call('EXISTS', P .. 'wait:' .. blocked) == 0 then
@@ -40,7 +40,7 @@ end
 
 -- The queue limit of a destination counts all its targets.
 local function leave_limiter(n, destination)
-  local numbers = call('HGET', P .. 'l:' .. destination, 't')
+  local numbers = call('HGET', P .. 'l:' .. destination, F.limiter.targets)
   if numbers then
     local others = {}
     for other in string.gmatch(numbers, '%d+') do
@@ -48,7 +48,7 @@ local function leave_limiter(n, destination)
         others[#others + 1] = other
       end
     end
-    call('HSET', P .. 'l:' .. destination, 't', table.concat(others, ' '))
+    call('HSET', P .. 'l:' .. destination, F.limiter.targets, table.concat(others, ' '))
   end
 end
 

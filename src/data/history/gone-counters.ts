@@ -1,11 +1,11 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { GoneIds } from '../shard/messages.ts';
 import { integer } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const forgetTargets = new Script(new URL('./forget-targets.lua', import.meta.url));
+const forgetTargets = new ShardScript(new URL('./forget-targets.lua', import.meta.url));
 const fieldsPerStep = 200;
 const targetsPerStep = 50;
 

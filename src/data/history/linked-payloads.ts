@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeOutput, type EventOutput } from '../queue/event-output.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { ReaderOptions } from '../shard/index-pages.ts';
 import { onePiece, PayloadChunks } from '../shard/payload-chunks.ts';
 import { recordKey } from '../shard/record-key.ts';
@@ -66,7 +67,7 @@ export class LinkedPayloads {
     { messageKey, eventKey, outputOf }: { messageKey: string; eventKey: string; outputOf: string },
   ): Promise<EventOutput | null> {
     const keys = shardKeys(this.#prefix, shard);
-    const field = await this.#redis.hget(keys.message(messageKey), 'y').catch(throwUnavailable);
+    const field = await this.#redis.hget(keys.message(messageKey), hashFields.message.hasOutput).catch(throwUnavailable);
     if (field === null) return null;
     const kept = await this.#redis.hgetBuffer(keys.outputs(eventKey), field === '1' ? outputOf : field).catch(throwUnavailable);
     return kept === null ? null : decodeOutput(kept);

@@ -1,15 +1,16 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { Script, ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import type { AttemptView, DeliveryView } from '../shard/messages.ts';
 import { poolMark } from '../shard/pool-mark.ts';
 import { bytes, fields, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { attemptViews, deliveryView, type WebhookMessagePart } from './message-view.ts';
 
-const script = (name: string): Script => new Script(new URL(`./archive-${name}.lua`, import.meta.url));
+const script = (name: string): Script => new ShardScript(new URL(`./archive-${name}.lua`, import.meta.url));
 const scripts = {
   set: script('set'),
   gather: script('gather'),

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { CancelResult, DeliveryStatus } from '../shard/messages.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { RedisMessageReader } from './message-reader.ts';
 
-const cancelScript = new Script(new URL('./cancel.lua', import.meta.url));
-const findScript = new Script(new URL('./find-entries.lua', import.meta.url));
+const cancelScript = new ShardScript(new URL('./cancel.lua', import.meta.url));
+const findScript = new ShardScript(new URL('./find-entries.lua', import.meta.url));
 
 /** So that Redis serves others in between. */
 const messagesPerCall = 50;

@@ -7,6 +7,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import type { QuotaSteps } from '../intake/quota-steps.ts';
 import { ByteShares } from '../queue/byte-shares.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { DeadLetterStats, DeliveryStatus, DeliveryView, ReplayRequest } from '../shard/messages.ts';
 import { homeShard } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -129,7 +130,9 @@ export class RedisMessageReplayer {
   /** Before anything is begun that would have to wait for room, or that adds to what an account has beyond its share. */
   async #refuseFull(account: string, shards: readonly number[]): Promise<void> {
     const { redis, prefix } = this.#world;
-    const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], 'full'))).catch(throwUnavailable);
+    const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], hashFields.control.full))).catch(
+      throwUnavailable,
+    );
     if (full.some((each) => each !== null)) throw new RedisFull();
     await this.#shares.refuseOver(account, shards);
   }

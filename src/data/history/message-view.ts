@@ -2,6 +2,7 @@ import { organizationOfWebhooks } from '../../core/webhook.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import type { Position } from '../shard/cursor.ts';
 import { decodeEvent } from '../shard/event-text.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type {
   AttemptView,
   DeadLetterReason,
@@ -17,13 +18,9 @@ import { homeShard, recordId } from '../shard/record-key.ts';
 import { bytes, fields, integer, list, text } from '../shard/script-reply.ts';
 import { waitOf } from '../shard/waits.ts';
 
-/**
- * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
- * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
- * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, cx when and by whom it was cancelled, er the error type of a dead letter that no attempt explains, xp when it expires (ms) and le its entry in a lane
- * (`../queue/includes/expiry.lua`), y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
- * over also the fields named in `../queue/includes/failover.lua`, of a member of a batch bt the batch (`../shard/includes/batch.lua`).
- */
+const field = hashFields.message;
+
+/** Letters of the status in a message's hash. */
 export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['p', 'pending'],
   ['a', 'processing'],
@@ -74,24 +71,24 @@ export function deliveryView(
   key: string,
   reply: unknown,
 ): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart; number: number } {
-  const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere, waitsFor, waitEnds] = list(reply);
-  const record = fields(hash);
-  const number = (field: string): number => Number(record.get(field) ?? '0');
-  const stored = statuses.get(record.get('s') ?? '') ?? 'pending';
+  const [fieldValues, org, route, destination, longAttempt, original, cooldownEnd, elsewhere, waitsFor, waitEnds] = list(reply);
+  const record = fields(fieldValues);
+  const number = (name: string): number => Number(record.get(name) ?? '0');
+  const stored = statuses.get(record.get(field.status) ?? '') ?? 'pending';
   const waitsForCircuit = text(cooldownEnd) !== '' && (stored === 'pending' || stored === 'retrying');
   const status = waitsForCircuit ? 'circuit_open' : stored;
-  const attempts = number('n');
+  const attempts = number(field.attempts);
   const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
   const wait = waitOf(text(waitsFor), text(waitEnds), organizationOfWebhooks(text(org)) !== null);
   const view: DeliveryView = {
     id: recordId('msg_', shard, key),
     org: text(org),
-    eventId: recordId('evt_', shard, record.get('e') ?? ''),
+    eventId: recordId('evt_', shard, record.get(field.event) ?? ''),
     routeId: text(route),
     destinationId: text(destination) || null,
     status,
     attempts,
-    maxAttempts: number('x'),
+    maxAttempts: number(field.maxAttempts),
     nextAttemptAtMs:
       wait?.reason === 'scheduled'
         ? wait.untilMs
@@ -101,23 +98,23 @@ export function deliveryView(
     lastResponseStatus: last?.responseStatus ?? null,
     ...lastError(status, record, last),
     ...(last?.sentAs !== undefined && { lastSentAs: last.sentAs }),
-    deadLetterReason: deadLetterReason(record.get('q')),
+    deadLetterReason: deadLetterReason(record.get(field.deadLetterReason)),
     failedOverFrom: text(original) || null,
-    failedOverAtMs: text(original) === '' ? null : stampMs(record.get('j')),
-    replayedFrom: record.get('rp') ?? null,
-    createdAtMs: stampMs(record.get('i')) ?? 0,
-    completedAtMs: stampMs(record.get('c')),
-    expiresAtMs: record.has('c') || !record.has('xp') ? null : number('xp'),
-    deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
-    ...cancellation(record.get('cx')),
+    failedOverAtMs: text(original) === '' ? null : stampMs(record.get(field.moveStamp)),
+    replayedFrom: record.get(field.replayOf) ?? null,
+    createdAtMs: stampMs(record.get(field.indexStamp)) ?? 0,
+    completedAtMs: stampMs(record.get(field.endStamp)),
+    expiresAtMs: record.has(field.endStamp) || !record.has(field.expiresMs) ? null : number(field.expiresMs),
+    deadSinceMs: stampMs(record.get(field.archivedEndStamp) ?? (status === 'dlq' ? record.get(field.endStamp) : undefined)),
+    ...cancellation(record.get(field.cancellation)),
   };
-  const [retries = '0', lastRetry = null] = record.get('dr')?.split(' ') ?? [];
+  const [retries = '0', lastRetry = null] = record.get(field.replays)?.split(' ') ?? [];
   const webhook = {
-    subscriptionId: record.get('sb') ?? null,
+    subscriptionId: record.get(field.subscription) ?? null,
     retries: Number(retries),
     lastRetryAtMs: lastRetry === null ? null : Number(lastRetry),
   };
-  const place = Number(record.get('i')?.split('-')[1] ?? '0');
+  const place = Number(record.get(field.indexStamp)?.split('-')[1] ?? '0');
   return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook, number: place };
 }
 
@@ -139,10 +136,10 @@ export interface WebhookMessagePart {
  * its last move, or of its creation.
  */
 function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, string>, waitEndMs: number): number | null {
-  const due = record.get('d');
+  const due = record.get(field.dueMs);
   if (status === 'circuit_open') return Math.max(waitEndMs, Number(due ?? '0'));
   if (status !== 'retrying') return null;
-  const dueMs = due === undefined ? (stampMs(record.get('j') ?? record.get('i')) ?? 0) : Number(due);
+  const dueMs = due === undefined ? (stampMs(record.get(field.moveStamp) ?? record.get(field.indexStamp)) ?? 0) : Number(due);
   return Math.max(waitEndMs, dueMs);
 }
 
@@ -152,22 +149,23 @@ function lastError(
   record: ReadonlyMap<string, string>,
   last: AttemptView | null,
 ): Pick<DeliveryView, 'lastErrorType' | 'lastErrorMessage'> {
-  const reason = record.get('q');
+  const reason = record.get(field.deadLetterReason);
   if (reason === 'secret_decryption_failed')
     return {
       lastErrorType: reason,
       lastErrorMessage: 'a secret that the delivery needs does not open with the encryption keys that there are',
     };
   if (reason === 'cancelled') return { lastErrorType: reason, lastErrorMessage: 'the message was cancelled' };
-  if (record.get('er') === 'disabled')
+  if (record.get(field.endErrorType) === 'disabled')
     return { lastErrorType: 'disabled', lastErrorMessage: 'the endpoint or its application was disabled for too long' };
-  if (record.get('er') === 'expired')
+  if (record.get(field.endErrorType) === 'expired')
     return { lastErrorType: 'expired', lastErrorMessage: 'the message was not delivered before it expired' };
   const failed = last?.errorType == null ? null : last.errorMessage;
   const end = reason === undefined ? undefined : ends.get(reason);
   return {
     lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
-    lastErrorMessage: reason === 'expired' && failed !== null ? `${end}; before: ${failed}` : (record.get('fm') ?? failed ?? end ?? null),
+    lastErrorMessage:
+      reason === 'expired' && failed !== null ? `${end}; before: ${failed}` : (record.get(field.unsentReason) ?? failed ?? end ?? null),
   };
 }
 
@@ -183,14 +181,14 @@ const ends: ReadonlyMap<string, string> = new Map([
 
 /** `circuit_open` of a message that an open circuit has kept from being sent: one that waits for it, failed over for it, or ended for it. */
 function errorWithoutAttempt(status: DeliveryStatus, record: ReadonlyMap<string, string>): DeliveryErrorType | null {
-  const hasFailedOver = record.get('w') === 'circuit_open' && (status === 'pending' || status === 'processing');
-  const hasEnded = record.get('q') === 'circuit_breaker_exhausted';
+  const hasFailedOver = record.get(field.moveReason) === 'circuit_open' && (status === 'pending' || status === 'processing');
+  const hasEnded = record.get(field.deadLetterReason) === 'circuit_breaker_exhausted';
   return status === 'circuit_open' || hasFailedOver || hasEnded ? 'circuit_open' : null;
 }
 
 /** From a message's hash and the hash of its long attempts. */
 export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyMap<string, string>): AttemptView[] {
-  const count = Number(short.get('n') ?? '0');
+  const count = Number(short.get(field.attempts) ?? '0');
   return Array.from({ length: count }, (_, i) => {
     const stored = long.get(String(i + 1)) ?? short.get(String(i + 1));
     return stored === undefined ? null : decodeAttempt(i + 1, stored);

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { derivedTimedId } from '../../core/ids.ts';
 import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { homeShard, recordKey } from '../shard/record-key.ts';
 import { list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const replayScript = new Script(new URL('./replay.lua', import.meta.url));
+const replayScript = new ShardScript(new URL('./replay.lua', import.meta.url));
 /** So that Redis serves others in between. One call replays its messages whole or not at all. */
 export const replaysPerCall = 50;
 

@@ -27,7 +27,8 @@ local max_probes = 2
 -- By target: how many more messages it takes, or why it takes none.
 local targets_open = {}
 local function judge(n)
-  local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'cu', 'bt', 'bn', 'io')
+  local t = call('HMGET', P .. 't:' .. n, F.target.paused_since_ms, F.target.circuit_state, F.target.cooldown_end_ms, F.target.batch_layout,
+    F.target.batch_records, F.target.in_order)
   if t[6] then
     return 'ordered'
   end
@@ -62,7 +63,7 @@ local function take_place(n, destination)
   end
   local room = queue_room(destination)
   if open <= 0 or (room and room <= (let_in[destination] or 0)) then
-    return call('HEXISTS', P .. 't:' .. n, 'cs') == 1 and 'circuit' or 'target_full'
+    return call('HEXISTS', P .. 't:' .. n, F.target.circuit_state) == 1 and 'circuit' or 'target_full'
   end
   targets_open[n] = open - 1
   let_in[destination] = (let_in[destination] or 0) + 1
@@ -83,9 +84,10 @@ for k = 3, #ARGV, 3 do
   if call('EXISTS', P .. 'm:' .. new) == 1 then
     outcomes[at] = 1
   else
-    local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x', 'y', 'sb', 'tf', 's', 'dr')
+    local m = call('HMGET', P .. 'm:' .. old, F.message.event, F.message.target, F.message.first_target, F.message.max_attempts, F.message.has_output,
+      F.message.subscription, F.message.transform, F.message.status, F.message.replays)
     local n = m[3] or m[2]
-    local t = n and call('HMGET', P .. 't:' .. n, 'o', 'r', 'd') or {}
+    local t = n and call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route, F.target.destination) or {}
     if not t[1] then
       -- A paced replay has seen the message: it was pruned since.
       outcomes[at] = max_waiting and not m[1] and 'payload' or 'gone'
@@ -105,7 +107,7 @@ end
 if #pending == 0 then
   return outcomes
 end
-if call('HGET', ctl, 'full') then
+if call('HGET', ctl, F.control.full) then
   return 'full'
 end
 
@@ -117,7 +119,7 @@ for _, each in ipairs(pending) do
   if home then
     send(home, 'n', 'e', home_key, 'm', new)
   end
-  call('HINCRBY', ctl, 'open', 1)
+  call('HINCRBY', ctl, F.control.open_messages, 1)
   local max = m[4] or '1'
   if m[6] then
     max = max .. ' ' .. m[6] .. ' ' .. (m[7] or '')
@@ -126,15 +128,15 @@ for _, each in ipairs(pending) do
     touched[n] = true
   end
   if other_shard then
-    call('HSET', P .. 'm:' .. new, 'h', failover.max_moves)
+    call('HSET', P .. 'm:' .. new, F.message.moves, failover.max_moves)
   end
   if m[8] == 'q' then
     local retries = tonumber(string.match(m[9] or '0', '^%d+'))
-    call('HSET', P .. 'm:' .. each.old, 'dr', whole(retries + 1) .. ' ' .. whole(now))
+    call('HSET', P .. 'm:' .. each.old, F.message.replays, whole(retries + 1) .. ' ' .. whole(now))
   end
-  call('HSET', P .. 'm:' .. new, 'rp', each.id)
+  call('HSET', P .. 'm:' .. new, F.message.replay_of, each.id)
   if m[5] then
-    call('HSET', P .. 'm:' .. new, 'y', m[5])
+    call('HSET', P .. 'm:' .. new, F.message.has_output, m[5])
   end
 end
 write_counts()

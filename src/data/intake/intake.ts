@@ -6,6 +6,7 @@ import { Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { homeShard, recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type QuotaSteps, quotaStep } from './quota-steps.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
@@ -83,7 +84,7 @@ export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornE
 const claimScript = new Script(new URL('./intake-claim.lua', import.meta.url));
 const knownScript = new Script(new URL('./intake-known.lua', import.meta.url));
 const leftScript = new Script(new URL('./intake-left.lua', import.meta.url));
-const duplicateScript = new Script(new URL('./count-duplicate.lua', import.meta.url));
+const duplicateScript = new ShardScript(new URL('./count-duplicate.lua', import.meta.url));
 const settleScript = new Script(new URL('./intake-settle.lua', import.meta.url));
 
 const claimReply = z.union([

@@ -6,9 +6,10 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { cronKeys } from '../cron/cron-keys.ts';
 import { poolMark } from '../shard/pool-mark.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { taskKeys } from '../tasks/task-kind.ts';
 
-const setScript = new Script(new URL('./pool-set.lua', import.meta.url));
+const setScript = new ShardScript(new URL('./pool-set.lua', import.meta.url));
 const cronScript = new Script(new URL('./cron-pool.lua', import.meta.url));
 const taskScript = new Script(new URL('./task-pool.lua', import.meta.url));
 

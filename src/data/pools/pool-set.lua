@@ -27,7 +27,7 @@ for k = 2, #ARGV do
     set_pool(org, mark)
     move_slow(org, old)
     -- Its finish tag is by the clock of the old pool.
-    call('HDEL', P .. 'o:' .. org, 'f')
+    call('HDEL', P .. 'o:' .. org, F.organization.finish_tag)
     to_own_pool(org, old)
   end
 end

@@ -3,7 +3,6 @@ import { defaultPool } from '../../core/default-pool.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { ChannelAlerts } from '../alerts/channel-alerts.ts';
 import { mailRecipientsKey } from '../alerts/mail-recipients.ts';
@@ -18,9 +17,10 @@ import { purgeSessions } from '../sessions/session-store.ts';
 import type { GoneIds, MessagePurger } from '../shard/messages.ts';
 import { integer } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { sharedWebhookKeys, webhookKeys } from '../webhooks/webhook-keys.ts';
 
-const purgeScript = new Script(new URL('./purge.lua', import.meta.url));
+const purgeScript = new ShardScript(new URL('./purge.lua', import.meta.url));
 const eventsPerStep = 20;
 
 export class RedisMessagePurger implements MessagePurger {

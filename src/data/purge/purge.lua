@@ -93,7 +93,7 @@ end
 local targets = some_fields(names, budget)
 for k = 1, #targets, 2 do
   local n = targets[k + 1]
-  local t = call('HMGET', P .. 't:' .. n, 'd', 'b', 'lp')
+  local t = call('HMGET', P .. 't:' .. n, F.target.destination, F.target.blocked_by, F.target.shared_limiter)
   if t[2] and t[2] ~= 'cap' and t[2] ~= '!' then
     call('ZREM', P .. 'wait:' .. t[2], n)
     -- Targets of others may wait for the same.

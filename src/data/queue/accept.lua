@@ -37,7 +37,7 @@
 -- @include "../shard/includes/packed.lua"
 -- @include "../feed/includes/feed.lua"
 
-local state = call('HMGET', ctl, 'full', 'over', 'lease')
+local state = call('HMGET', ctl, F.control.full, F.control.accounts_over, F.control.shares_lease)
 if state[1] then
   return 'full'
 end
@@ -124,7 +124,8 @@ end
 local function store_invalid(e, invalid)
   local n = target_of(name_of(e.org, invalid.route, ''), e.org, invalid.route, '')
   local stamp = new_stamp()
-  call('HSET', P .. 'm:' .. invalid.id, 'e', e.id, 't', n, 's', 'v', 'x', '0', 'i', stamp, 'c', stamp, 'fm', invalid.why)
+  call('HSET', P .. 'm:' .. invalid.id, F.message.event, e.id, F.message.target, n, F.message.status, 'v', F.message.max_attempts, '0',
+    F.message.index_stamp, stamp, F.message.end_stamp, stamp, F.message.unsent_reason, invalid.why)
   count_unsent(e.org, invalid.route)
   index_add(P .. 'i:fail:' .. invalid.route, stamp, invalid.id)
   note_failure(e.org, invalid.id, stamp)
@@ -294,7 +295,7 @@ write_counts()
 write_status_counts()
 write_unfinished()
 if opened > 0 then
-  call('HINCRBY', ctl, 'open', opened)
+  call('HINCRBY', ctl, F.control.open_messages, opened)
 end
 activate_all(touched)
 if hints.ends == 1 or hints.is_sooner then

@@ -19,7 +19,8 @@ for k = 1, #held, 2 do
   if not known[handle] then
     local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
     local n = number_of_lane(lane)
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'g', 'cg')
+    local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route, F.target.destination, F.target.revision,
+      F.target.circuit_generation)
     if t[1] and add_job(lane, entry, id) then
       job_target(n, t[1], t[2], t[3], t[4], t[5])
       call('ZADD', P .. 'held', now + tonumber(ARGV[2]), handle .. '/' .. worker)

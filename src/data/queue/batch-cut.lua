@@ -14,7 +14,8 @@
 
 local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text = call('GET', P .. 'b:' .. id)
-local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h', 'hv', 'bg')
+local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.attempts, F.message.max_attempts, F.message.moves, F.message.left,
+  F.message.has_guests)
 if not text or not m[1] or call('HGET', P .. 'held:' .. worker, handle) ~= id then
   return 0
 end
@@ -30,9 +31,9 @@ local members = string.sub(text, cut + 1)
 local staying_members = string.sub(text, #layout + 1, cut)
 local new_has_guests, has_guests = '0', '0'
 for member in string.gmatch(members, '(%S+) [^;]*;') do
-  local is = call('HMGET', P .. 'm:' .. member, 'bt', 'o', 'od')
+  local is = call('HMGET', P .. 'm:' .. member, F.message.batch, F.message.first_target, F.message.first_destination)
   if is[1] == id then
-    call('HSET', P .. 'm:' .. member, 'bt', new)
+    call('HSET', P .. 'm:' .. member, F.message.batch, new)
   end
   new_has_guests = (is[2] or is[3]) and '1' or new_has_guests
   local unsent = call('HGET', P .. 'bu:' .. id, member)
@@ -45,24 +46,25 @@ call('SET', P .. 'b:' .. new, layout .. members)
 call('SET', P .. 'b:' .. id, layout .. staying_members)
 if m[6] == '1' then
   for member in string.gmatch(staying_members, '(%S+) [^;]*;') do
-    local is = call('HMGET', P .. 'm:' .. member, 'o', 'od')
+    local is = call('HMGET', P .. 'm:' .. member, F.message.first_target, F.message.first_destination)
     if is[1] or is[2] then
       has_guests = '1'
       break
     end
   end
 end
-call('HSET', P .. 'm:' .. id, 'bg', has_guests)
+call('HSET', P .. 'm:' .. id, F.message.has_guests, has_guests)
 
 local attempts = tonumber(m[2] or '0')
-local fields = { 'e', batch_marker, 't', m[1], 's', attempts > 0 and 'r' or 'p', 'x', m[3] or '1', 'h', m[4] or '0',
-  'bg', new_has_guests, 'i', whole(now) .. '-' .. counter() }
+local fields = { F.message.event, batch_marker, F.message.target, m[1], F.message.status, attempts > 0 and 'r' or 'p', F.message.max_attempts,
+  m[3] or '1', F.message.moves, m[4] or '0',
+  F.message.has_guests, new_has_guests, F.message.index_stamp, whole(now) .. '-' .. counter() }
 if attempts > 0 then
-  fields[#fields + 1] = 'n'
+  fields[#fields + 1] = F.message.attempts
   fields[#fields + 1] = attempts
 end
 if m[5] then
-  fields[#fields + 1] = 'hv'
+  fields[#fields + 1] = F.message.left
   fields[#fields + 1] = m[5]
 end
 for k = 1, attempts do

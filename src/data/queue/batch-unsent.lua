@@ -8,7 +8,7 @@
 -- @include "../shard/includes/shard.lua"
 
 local id = ARGV[1]
-local state = call('HGET', P .. 'm:' .. id, 's')
+local state = call('HGET', P .. 'm:' .. id, F.message.status)
 if not state or state == 'e' then
   return 0
 end

@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { fields, integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
 /** The unfinished bytes of one shard: of its accounts, and of all. */
 export interface ShardBytes {
@@ -40,8 +41,8 @@ const answerWithinMs = 300;
 /** So soon an account that is refused is not looked at again. */
 const looksApartMs = 1000;
 
-const readScript = new Script(new URL('./unfinished-read.lua', import.meta.url));
-const shareScript = new Script(new URL('./unfinished-share.lua', import.meta.url));
+const readScript = new ShardScript(new URL('./unfinished-read.lua', import.meta.url));
+const shareScript = new ShardScript(new URL('./unfinished-share.lua', import.meta.url));
 
 /**
  * Divides the bytes that unfinished events may have on a server among the accounts that have any. While there is room, nobody is refused. When there is
@@ -140,7 +141,7 @@ export class ByteShares {
 
   async #overAt(shard: number): Promise<string[]> {
     const { redis, prefix } = this.#options;
-    const over = await redis.hget(shardKeys(prefix, shard).declared[0], 'over').catch(throwUnavailable);
+    const over = await redis.hget(shardKeys(prefix, shard).declared[0], hashFields.control.accountsOver).catch(throwUnavailable);
     return (over ?? '').split(' ');
   }
 

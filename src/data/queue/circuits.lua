@@ -16,7 +16,9 @@ end
 
 local found = {}
 local function add(n, is_named)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cn', 'cp', 'ca', 'co', 'cf', 'cl', 'cu', 'rf')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route, F.target.destination, F.target.circuit_state,
+    F.target.consecutive_failures, F.target.successful_probes, F.target.circuit_began_ms, F.target.outage_began_ms, F.target.last_failure_ms,
+    F.target.last_success_ms, F.target.cooldown_end_ms, F.target.recent_failures)
   if t[1] then
     local circuit = {}
     for k = 1, 11 do

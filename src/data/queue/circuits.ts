@@ -1,15 +1,16 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import type { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import type { AttemptView } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const circuitsScript = new Script(new URL('./circuits.lua', import.meta.url));
-const resetScript = new Script(new URL('./circuit-reset.lua', import.meta.url));
+const circuitsScript = new ShardScript(new URL('./circuits.lua', import.meta.url));
+const resetScript = new ShardScript(new URL('./circuit-reset.lua', import.meta.url));
 
 /** The circuit of one target as it stands in Redis. Times are milliseconds since the epoch. */
 export interface CircuitView {

@@ -47,7 +47,7 @@ local left = tonumber(ARGV[2])
 local deadline = now + tonumber(ARGV[3])
 local mark = ARGV[6]
 local ready_organizations = P .. 'ready' .. mark
-local slots = tonumber(call('HGET', ctl, 'slots' .. mark) or '0')
+local slots = tonumber(call('HGET', ctl, F.control.slots .. mark) or '0')
 local busiest = ARGV[5] or ''
 local without, without_count = accounts_of(ARGV[7])
 local base_cap = math.max(8, math.ceil(slots / 10))
@@ -70,12 +70,12 @@ end
 
 -- The largest number of attempts at a time, and whether they count as slow.
 local function cap_of(t, under_way)
-  local last = math.max(tonumber(t.cf or '0'), tonumber(t.cl or '0'))
-  local is_stalled = under_way > 0 and now - math.max(last, tonumber(t.u or '0')) > slow_ms
-  if not t.a or is_stalled or tonumber(t.a) >= slow_ms then
+  local last = math.max(tonumber(t[F.target.last_failure_ms] or '0'), tonumber(t[F.target.last_success_ms] or '0'))
+  local is_stalled = under_way > 0 and now - math.max(last, tonumber(t[F.target.busy_since_ms] or '0')) > slow_ms
+  if not t[F.target.mean_ms] or is_stalled or tonumber(t[F.target.mean_ms]) >= slow_ms then
     return base_cap, true
   end
-  if tonumber(t.a) < fast_ms and now - last < proof_ms then
+  if tonumber(t[F.target.mean_ms]) < fast_ms and now - last < proof_ms then
     return math.max(base_cap, math.floor(slots / 2)), false
   end
   return base_cap, false
@@ -83,15 +83,15 @@ end
 
 -- After an outage or a pause the cap doubles every second, from the number of probes on.
 local function ramp_of(n, t, cap)
-  local began = tonumber(t.cr)
+  local began = tonumber(t[F.target.ramp_began_ms])
   if began > now then
     -- The clock was set back.
     began = now
-    call('HSET', P .. 't:' .. n, 'cr', began)
+    call('HSET', P .. 't:' .. n, F.target.ramp_began_ms, began)
   end
-  local ramp = tonumber(t.sp or '1') * 2 ^ math.floor((now - began) / ramp_step_ms)
+  local ramp = tonumber(t[F.target.success_threshold] or '1') * 2 ^ math.floor((now - began) / ramp_step_ms)
   if ramp >= cap then
-    call('HDEL', P .. 't:' .. n, 'cr')
+    call('HDEL', P .. 't:' .. n, F.target.ramp_began_ms)
     return cap
   end
   return ramp
@@ -138,7 +138,7 @@ end
 
 -- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; answers how many it looked at, and how many stay.
 local function move_on(n, org, t, why, quantum)
-  local entries, is_empty = read(n, t.rl, quantum)
+  local entries, is_empty = read(n, t[F.target.has_retry_lane], quantum)
   local stay = 0
   for _, found in ipairs(entries or {}) do
     local lane, entry = found[1], found[2]
@@ -146,8 +146,9 @@ local function move_on(n, org, t, why, quantum)
     remove_entry(lane, entry[1])
     local place = nil
     if m.event then
-      local leaves = t.mv == 'a' or t.mv and failover.is_guest(m)
-      place = leaves and failover.next_place(m, t.fo, t.mv) or failover.candidate(m, t.fo, false)
+      local leaves = t[F.target.moves_on] == 'a' or t[F.target.moves_on] and failover.is_guest(m)
+      place = leaves and failover.next_place(m, t[F.target.failover_targets], t[F.target.moves_on])
+        or failover.candidate(m, t[F.target.failover_targets], false)
     end
     if place then
       failover.move(m, n, place, why)
@@ -166,14 +167,14 @@ end
 -- What cannot move waits until the target serves again, or somebody looks at its setting.
 local function hold(n, org)
   deactivate(n, org)
-  call('HSET', P .. 't:' .. n, 'p', whole(now))
+  call('HSET', P .. 't:' .. n, F.target.paused_since_ms, whole(now))
   call('SADD', P .. 'paused', n)
 end
 
 -- Sends away what a target has whose destination does not serve. Returns what that counts towards its share.
 local function send_away(n, org, t, start, quantum)
   local looked_at, stay = move_on(n, org, t, 'destination_unavailable', quantum)
-  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  call('HSET', P .. 't:' .. n, F.target.finish_tag, start + looked_at)
   if stay > 0 then
     hold(n, org)
   elseif looked_at == quantum then
@@ -184,15 +185,15 @@ end
 
 -- The same of a target whose circuit is open. While no failover destination is free it looks again soon.
 local function give_over(n, org, t, start, quantum)
-  if not failover.candidate(any_message, t.fo, false) then
+  if not failover.candidate(any_message, t[F.target.failover_targets], false) then
     circuit_park(n, org)
-    if t.fo then
+    if t[F.target.failover_targets] then
       waiting.add_sooner('!' .. n, org, now + open_again_ms)
     end
     return 0
   end
   local looked_at, stay = move_on(n, org, t, 'circuit_open', quantum)
-  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  call('HSET', P .. 't:' .. n, F.target.finish_tag, start + looked_at)
   if stay > 0 and stay == looked_at then
     circuit_park(n, org)
     waiting.add_sooner('!' .. n, org, now + open_again_ms)
@@ -202,7 +203,12 @@ local function give_over(n, org, t, start, quantum)
   return 0
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv', 'gl', 'gr', 'io' }
+local target_fields = {
+  F.target.route, F.target.destination, F.target.revision, F.target.mean_ms, F.target.circuit_state, F.target.cooldown_end_ms,
+  F.target.circuit_generation, F.target.ramp_began_ms, F.target.last_failure_ms, F.target.last_success_ms, F.target.success_threshold,
+  F.target.failover_targets, F.target.has_retry_lane, F.target.busy_since_ms, F.target.batch_layout, F.target.shared_limiter, F.target.moves_on,
+  F.target.seen_fresh_entry, F.target.seen_retry_entry, F.target.in_order,
+}
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -212,52 +218,52 @@ local function serve(n, org, start, quantum)
   for k, field in ipairs(target_fields) do
     t[field] = values[k] or nil
   end
-  local destination = t.d
+  local destination = t[F.target.destination]
   if not destination then
     deactivate(n, org)
     return 0
   end
-  if not t.g then
-    unconfigured[#unconfigured + 1] = { n, org, t.r, destination, '', '0' }
+  if not t[F.target.revision] then
+    unconfigured[#unconfigured + 1] = { n, org, t[F.target.route], destination, '', '0' }
     park(n, org, '?' .. n, now + unconfigured_wait_ms)
     return 0
   end
-  if t.mv == 'a' then
+  if t[F.target.moves_on] == 'a' then
     return send_away(n, org, t, start, quantum)
   end
-  if t.mv then
+  if t[F.target.moves_on] then
     send_guests_away(n, t)
   end
-  if t.cs == 'o' and now >= tonumber(t.cu) then
+  if t[F.target.circuit_state] == 'o' and now >= tonumber(t[F.target.cooldown_end_ms]) then
     circuit_begin(n, 'h')
     call('ZREM', P .. 'waiting', '!' .. n)
-    t.cs, t.cg = 'h', whole(tonumber(t.cg or '0') + 1)
+    t[F.target.circuit_state], t[F.target.circuit_generation] = 'h', whole(tonumber(t[F.target.circuit_generation] or '0') + 1)
   end
-  if t.cs == 'o' then
+  if t[F.target.circuit_state] == 'o' then
     return give_over(n, org, t, start, quantum)
   end
 
-  local under_way = pending(n, t.rl)
+  local under_way = pending(n, t[F.target.has_retry_lane])
   local cap, is_slow = cap_of(t, under_way)
-  if t.cr then
+  if t[F.target.ramp_began_ms] then
     cap = ramp_of(n, t, cap)
   end
   local room = cap - under_way
-  if t.cs == 'h' then
+  if t[F.target.circuit_state] == 'h' then
     call('ZREMRANGEBYSCORE', P .. 'probe:' .. n, '-inf', now)
-    room = math.min(room, tonumber(t.sp or '1') - call('ZCARD', P .. 'probe:' .. n))
+    room = math.min(room, tonumber(t[F.target.success_threshold] or '1') - call('ZCARD', P .. 'probe:' .. n))
   end
-  if t.bt then
+  if t[F.target.batch_layout] then
     room = math.min(room, max_batches - under_way)
-  elseif t.io then
+  elseif t[F.target.in_order] then
     room = math.min(room, 1 - under_way)
   end
   if room <= 0 then
     deactivate(n, org)
-    call('HSET', key, 'b', 'cap')
+    call('HSET', key, F.target.blocked_by, 'cap')
     return 0
   end
-  if t.io and not (t.rl and lane_length(retry_lane(n)) > 0) and waiting_retries(n) > 0 then
+  if t[F.target.in_order] and not (t[F.target.has_retry_lane] and lane_length(retry_lane(n)) > 0) and waiting_retries(n) > 0 then
     park(n, org, '~o' .. n, now + order_wait_ms)
     return 0
   end
@@ -270,7 +276,7 @@ local function serve(n, org, start, quantum)
     end
     allowed = math.min(allowed, slow)
   end
-  local l = call('HMGET', P .. 'l:' .. destination, 'e', 'u', 'c')
+  local l = call('HMGET', P .. 'l:' .. destination, F.limiter.emission_us, F.limiter.burst, F.limiter.concurrency)
   if l[3] then
     local free, at = lease_peek(destination, tonumber(l[3]))
     if free == 0 then
@@ -287,7 +293,7 @@ local function serve(n, org, start, quantum)
     end
     allowed = math.min(allowed, tokens)
   end
-  local shared = t.lp and shared_limiter(t.lp)
+  local shared = t[F.target.shared_limiter] and shared_limiter(t[F.target.shared_limiter])
   if shared then
     local room, at = shared_room(shared)
     local share = math.max(1, math.floor(room / math.max(1, shared.woken, call('ZCARD', P .. 'ready:' .. org))))
@@ -295,20 +301,20 @@ local function serve(n, org, start, quantum)
       shared.woken, shared.is_changed = shared.woken - 1, true
     end
     if room == 0 then
-      park(n, org, t.lp, at)
+      park(n, org, t[F.target.shared_limiter], at)
       return 0
     end
     allowed = math.min(allowed, share)
   end
 
   local entries, is_empty, batch_due
-  if t.bt then
-    entries, is_empty, batch_due = batch_read(n, t.rl, t.bt, allowed, worker)
-  elseif t.io then
-    entries, is_empty = read_in_order(n, t.rl)
+  if t[F.target.batch_layout] then
+    entries, is_empty, batch_due = batch_read(n, t[F.target.has_retry_lane], t[F.target.batch_layout], allowed, worker)
+  elseif t[F.target.in_order] then
+    entries, is_empty = read_in_order(n, t[F.target.has_retry_lane])
   else
-    entries, is_empty = read(n, t.rl, allowed)
-    if entries and not is_empty and not t.rl and under_way == 0 then
+    entries, is_empty = read(n, t[F.target.has_retry_lane], allowed)
+    if entries and not is_empty and not t[F.target.has_retry_lane] and under_way == 0 then
       -- What it has was given out: no second visit to find that out.
       is_empty = lane_length(n) == #entries
     end
@@ -321,8 +327,8 @@ local function serve(n, org, start, quantum)
   for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    local guest = t.mv and failover.guest_of(id)
-    local place = guest and failover.next_place(guest, t.fo, t.mv)
+    local guest = t[F.target.moves_on] and failover.guest_of(id)
+    local place = guest and failover.next_place(guest, t[F.target.failover_targets], t[F.target.moves_on])
     local attempts = not place and add_job(lane, entry[1], id, true)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
@@ -334,7 +340,7 @@ local function serve(n, org, start, quantum)
       if l[3] then
         call('ZADD', P .. 'lease:' .. destination, deadline, handle)
       end
-      if t.cs == 'h' then
+      if t[F.target.circuit_state] == 'h' then
         call('ZADD', P .. 'probe:' .. n, deadline, handle)
       end
       if is_slow then
@@ -351,7 +357,7 @@ local function serve(n, org, start, quantum)
     end
   end
   if given > 0 then
-    job_target(n, org, t.r, destination, t.g, t.cg, is_slow, t.io)
+    job_target(n, org, t[F.target.route], destination, t[F.target.revision], t[F.target.circuit_generation], is_slow, t[F.target.in_order])
     if is_slow then
       slow_begin(org, given)
     end
@@ -363,9 +369,9 @@ local function serve(n, org, start, quantum)
     end
   end
   if under_way == 0 and given > 0 then
-    call('HSET', key, 'f', start + given, 'u', now)
+    call('HSET', key, F.target.finish_tag, start + given, F.target.busy_since_ms, now)
   else
-    call('HSET', key, 'f', start + given)
+    call('HSET', key, F.target.finish_tag, start + given)
   end
   if dropped then
     remove_drained(n)
@@ -376,7 +382,7 @@ local function serve(n, org, start, quantum)
     deactivate(n, org)
   elseif given >= room then
     deactivate(n, org)
-    call('HSET', key, 'b', 'cap')
+    call('HSET', key, F.target.blocked_by, 'cap')
   else
     call('ZADD', P .. 'ready:' .. org, start + given, n)
   end
@@ -386,7 +392,7 @@ end
 local visits = 0
 
 local function give_turn(org, org_start, count)
-  call('HSET', ctl, 'vt' .. mark, org_start)
+  call('HSET', ctl, F.control.virtual_clock .. mark, org_start)
   local ready = P .. 'ready:' .. org
   local share = math.ceil(left / count)
   local served, max_visits = 0, visits + math.ceil((visits_limit - visits) / count)
@@ -396,14 +402,14 @@ local function give_turn(org, org_start, count)
       break
     end
     visits = visits + 1
-    call('HSET', P .. 'o:' .. org, 'c', target[2])
+    call('HSET', P .. 'o:' .. org, F.organization.clock, target[2])
     local quantum = math.ceil((share - served) / call('ZCARD', ready))
     served = served + serve(target[1], org, tonumber(target[2]), quantum)
   end
   left = left - served
   -- A turn that gave nothing counts, too, or targets that cannot be served would hold up the other organizations.
   local finish = org_start + math.max(1, served)
-  call('HSET', P .. 'o:' .. org, 'f', finish)
+  call('HSET', P .. 'o:' .. org, F.organization.finish_tag, finish)
   if call('EXISTS', ready) == 1 then
     call('ZADD', ready_organizations, finish, org)
   else

@@ -16,7 +16,7 @@
 local reasons, ways_out = {}, {}
 for k = 2, #ARGV, 3 do
   reasons[ARGV[k]] = ARGV[k + 1]
-  local t = call('HMGET', P .. 't:' .. ARGV[k], 'o', 'r', 'io')
+  local t = call('HMGET', P .. 't:' .. ARGV[k], F.target.organization, F.target.route, F.target.in_order)
   ways_out[ARGV[k]] = t[1] and not t[3] and failover_of_names(t[1], t[2], ARGV[k + 2])
 end
 local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
@@ -24,7 +24,7 @@ local dropped = 0
 for k = 1, #scan[2], 2 do
   local member = scan[2][k]
   local n, id = string.match(member, '^(%d+) (.+)$')
-  local org = n and reasons[n] and call('HGET', P .. 't:' .. n, 'o')
+  local org = n and reasons[n] and call('HGET', P .. 't:' .. n, F.target.organization)
   if org and retry_over(n, id) and leave(id, n, org, reasons[n], ways_out[n]) then
     dropped = dropped + 1
   end

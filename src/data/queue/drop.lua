@@ -15,7 +15,7 @@
 -- @include "../shard/includes/hints.lua"
 
 local n, reason = ARGV[1], ARGV[2]
-local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'r', 'io')
+local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.blocked_by, F.target.route, F.target.in_order)
 local org, blocked = t[1], t[2]
 if not org then
   return { hints.reply(), 0, 0, 0 }
@@ -36,12 +36,16 @@ local function drop_lane(lane)
   budget = budget - #entries
 end
 drop_lane(n)
-if budget > 0 and call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+if budget > 0 and call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1 then
   drop_lane(retry_lane(n))
 end
 if budget > 0 then
   deactivate(n, org)
-  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'od', 'ow', 'fw')
+  call('HDEL', P .. 't:' .. n, F.target.paused_since_ms, F.target.blocked_by, F.target.revision, F.target.circuit_state,
+    F.target.consecutive_failures, F.target.successful_probes, F.target.cooldown_end_ms, F.target.outage_began_ms, F.target.ramp_began_ms,
+    F.target.failover_targets, F.target.failover_after, F.target.has_alerts, F.target.shared_limiter, F.target.moves_on, F.target.seen_fresh_entry,
+    F.target.seen_retry_entry, F.target.paused_for, F.target.has_own_events, F.target.told_disabled, F.target.told_disabling,
+    F.target.failover_awaited)
   call('SREM', P .. 'paused', n)
   call('SREM', P .. 'broken', n)
   call('ZREM', P .. 'waiting', '!' .. n)

@@ -15,13 +15,14 @@
 
 local wanted, touched = {}, {}
 for k = 2, #ARGV do
-  wanted[ARGV[k]] = call('HGET', P .. 't:' .. ARGV[k], 'mv')
+  wanted[ARGV[k]] = call('HGET', P .. 't:' .. ARGV[k], F.target.moves_on)
 end
 local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local freed = 0
 for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
-  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg', 's', 'xp')
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, F.message.event, F.message.first_target, F.message.first_destination,
+    F.message.has_guests, F.message.status, F.message.expires_ms)
   -- Of a destination that serves, but not for this route, those move on that came from another one.
   local is_retry = m and m[1] and m[5] ~= 'p'
   if is_retry and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retry_over(n, id) then

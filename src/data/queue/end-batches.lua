@@ -37,10 +37,10 @@ end
 
 -- What a member has of the first `count` attempts of its batch, besides its own before that.
 local function attempts_fields(message, batch, count)
-  local before = tonumber(call('HGET', P .. 'm:' .. message, 'n') or '0')
-  local fields = { 'x', before + batch.max }
+  local before = tonumber(call('HGET', P .. 'm:' .. message, F.message.attempts) or '0')
+  local fields = { F.message.max_attempts, before + batch.max }
   if count > 0 then
-    fields[3], fields[4] = 'n', before + count
+    fields[3], fields[4] = F.message.attempts, before + count
     for k = 1, count do
       fields[#fields + 1] = before + k
       fields[#fields + 1] = batch.short[k] or ''
@@ -55,15 +55,15 @@ end
 
 -- What is noted of the batch's failed attempts (failures.lua) stays true of its first member.
 local function keep_failures(batch, member)
-  local noted = call('HGET', P .. 't:' .. batch.target, 'rf')
+  local noted = call('HGET', P .. 't:' .. batch.target, F.target.recent_failures)
   if not noted or not member then
     return
   end
-  local before = tonumber(call('HGET', P .. 'm:' .. member, 'n') or '0')
+  local before = tonumber(call('HGET', P .. 'm:' .. member, F.message.attempts) or '0')
   local kept = string.gsub(noted, batch.id .. '/(%d+)', function(attempt)
     return member .. '/' .. before + attempt
   end)
-  call('HSET', P .. 't:' .. batch.target, 'rf', kept)
+  call('HSET', P .. 't:' .. batch.target, F.target.recent_failures, kept)
 end
 
 -- When all members of a batch return, a member that came from another destination moves to its next one. So does every member when the target
@@ -73,7 +73,7 @@ local function move_member(message, batch)
   local candidate = batch.candidate
   if candidate == failover.way_back_of_members then
     candidate = (moves.is_away or batch.moves == 'a') and failover.next_place(moves, batch.failover) or nil
-  elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
+  elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, F.target.organization) == 0 then
     -- It was deleted since the batch ended.
     candidate = failover.candidate(moves, batch.failover, failover.last_reasons[batch.why] and 'open')
   end
@@ -81,7 +81,7 @@ local function move_member(message, batch)
     failover.move(moves, batch.target, candidate, batch.why)
     return
   end
-  call('HSET', P .. 'm:' .. message, 's', moves.attempts > 0 and 'r' or 'p')
+  call('HSET', P .. 'm:' .. message, F.message.status, moves.attempts > 0 and 'r' or 'p')
   enqueue(batch.target, message, moves.expires)
   activate(batch.target)
 end
@@ -97,11 +97,12 @@ end
 
 local function end_member(message, batch)
   local key = P .. 'm:' .. message
-  local m = call('HMGET', key, 'bt', 'n', 'x', 'e', 'xp', 'cx')
+  local m = call('HMGET', key, F.message.batch, F.message.attempts, F.message.max_attempts, F.message.event, F.message.expires_ms,
+    F.message.cancellation)
   if m[1] ~= batch.id then
     return
   end
-  call('HDEL', key, 'bt')
+  call('HDEL', key, F.message.batch)
   feed.attempt(nil)
   local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
   if unsent then
@@ -129,7 +130,7 @@ local function end_member(message, batch)
   end
   local fields = attempts_fields(message, batch, batch.attempts)
   if batch.attempts > 1 or batch.attempts == 1 and batch.how ~= 'd' then
-    note_failure(batch.org, message, call('HGET', key, 'i'))
+    note_failure(batch.org, message, call('HGET', key, F.message.index_stamp))
   end
   local how, why = batch.how, batch.how == 'q' and batch.why or nil
   if m[6] and how ~= 'd' then
@@ -164,9 +165,11 @@ while budget > 0 do
     break
   end
   local key = P .. 'm:' .. id
-  local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'at')
+  local b = call('HMGET', key, F.message.target, F.message.batch_end, F.message.batch_end_reason, F.message.batch_moves_to, F.message.attempts,
+    F.message.max_attempts, F.message.batch_position)
   local text = b[1] and call('GET', P .. 'b:' .. id)
-  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd', 'r', 'al', 'mv', 'fo') or {}
+  local t = b[1] and call('HMGET', P .. 't:' .. b[1], F.target.organization, F.target.destination, F.target.route, F.target.has_alerts,
+    F.target.moves_on, F.target.failover_targets) or {}
   local is_over = true
   if text and t[1] then
     local batch = {
@@ -187,7 +190,7 @@ while budget > 0 do
     end
     is_over = at > #text
     if not is_over then
-      call('HSET', key, 'at', at)
+      call('HSET', key, F.message.batch_position, at)
     end
   end
   if is_over then
@@ -199,7 +202,7 @@ while budget > 0 do
   end
 end
 if closed > 0 then
-  call('HINCRBY', ctl, 'open', -closed)
+  call('HINCRBY', ctl, F.control.open_messages, -closed)
 end
 write_counts()
 write_status_counts()

@@ -17,7 +17,7 @@ local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
 if not found then
   return {}
 end
-if call('HGET', ctl, 'full') then
+if call('HGET', ctl, F.control.full) then
   return 'full'
 end
 local f = fields_of(found)

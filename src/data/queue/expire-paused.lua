@@ -17,12 +17,12 @@ local longest_ms = tonumber(ARGV[1])
 local expired, more = 0, false
 
 local function expire_paused(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'p')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.paused_since_ms)
   if not t[2] then
     return
   end
   if t[2] == '1' then
-    call('HSET', P .. 't:' .. n, 'p', whole(now))
+    call('HSET', P .. 't:' .. n, F.target.paused_since_ms, whole(now))
     return
   end
   local reason, error_type = 'queue_limit_exceeded', nil
@@ -37,7 +37,7 @@ end
 
 local function nothing_to_put_back() end
 
-local cursor = call('HGET', ctl, 'paused') or '0'
+local cursor = call('HGET', ctl, F.control.paused_cursor) or '0'
 local scan = call('SSCAN', P .. 'paused', cursor, 'COUNT', per_step)
 for _, n in ipairs(scan[2]) do
   if expired >= max_expired then
@@ -47,7 +47,7 @@ for _, n in ipairs(scan[2]) do
   apart.run(expire_paused, nothing_to_put_back, n)
 end
 if not more and scan[1] ~= cursor then
-  call('HSET', ctl, 'paused', scan[1])
+  call('HSET', ctl, F.control.paused_cursor, scan[1])
 end
 write_counts()
 write_status_counts()

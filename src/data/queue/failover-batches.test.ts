@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { dead, delivered, settleAll } from '../../../test/support/queue-worker.ts';
-import { Script } from '../../redis/script.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
 const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 3_600_000 };
-const forgetTargets = new Script(new URL('../history/forget-targets.lua', import.meta.url));
+const forgetTargets = new ShardScript(new URL('../history/forget-targets.lua', import.meta.url));
 
 const suite = failoverSuite();
 const { prefix } = suite;

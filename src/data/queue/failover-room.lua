@@ -9,7 +9,7 @@
 
 local max_answered = 1000
 local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
-local t = n and call('HMGET', P .. 't:' .. n, 'cs', 'mv', 'sp') or {}
+local t = n and call('HMGET', P .. 't:' .. n, F.target.circuit_state, F.target.moves_on, F.target.success_threshold) or {}
 if t[2] or t[1] == 'o' then
   return 0
 end

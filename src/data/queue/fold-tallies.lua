@@ -96,6 +96,6 @@ while folded < math.min(#due, max_tallies) and fields < max_fields do
 end
 write_sums()
 if folded > 0 then
-  call('HINCRBY', ctl, 'folds', folded)
+  call('HINCRBY', ctl, F.control.folds, folded)
 end
 return folded < #due and 1 or 0

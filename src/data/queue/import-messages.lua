@@ -38,7 +38,7 @@ end
 if is_own and #call('XRANGE', P .. 'out', entry, entry) == 0 then
   return 0
 end
-if call('HGET', ctl, 'full') then
+if call('HGET', ctl, F.control.full) then
   return 'full'
 end
 if not is_own and not string.find(text, '\n', 1, true) and call('EXISTS', P .. 'e:' .. event) == 0 then
@@ -79,7 +79,7 @@ if not is_own then
   event_refs(event, ids)
 end
 if made > 0 then
-  call('HINCRBY', ctl, 'open', made)
+  call('HINCRBY', ctl, F.control.open_messages, made)
 end
 write_counts()
 write_status_counts()

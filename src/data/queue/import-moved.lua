@@ -29,7 +29,7 @@ if call('GET', seen) == from then
   call('PEXPIRE', seen, seen_ms)
   return 0
 end
-local before = call('HMGET', key, 's', 'v')
+local before = call('HMGET', key, F.message.status, F.message.outbox_entry)
 local state = before[1]
 if state and state ~= 'm' then
   return 0
@@ -56,33 +56,34 @@ if ARGV[9] ~= '' then
     grow_event(event, org, #ARGV[9])
   end
   call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
-  call('HSET', key, 'y', y)
+  call('HSET', key, F.message.has_output, y)
 end
 local last = 11 + tonumber(ARGV[10])
 local is_back = ARGV[7] == ARGV[8]
-local fields = { 'e', event, 's', 'p' }
+local fields = { F.message.event, event, F.message.status, 'p' }
 local why, scheduled_at = '', nil
 for k = 12, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
-  if field == 'n' then
+  if field == F.message.attempts then
     fields[4] = 'r'
-    fields[#fields + 1], fields[#fields + 2] = 'd', whole(now)
-  elseif field == 'd' then
+    fields[#fields + 1], fields[#fields + 2] = F.message.due_ms, whole(now)
+  elseif field == F.message.due_ms then
     scheduled_at = value
-  elseif field == 'w' then
+  elseif field == F.message.move_reason then
     why = value
   end
-  if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
+  -- Attempts and their number, the largest number, and what stays true of its moves.
+  if field == F.message.replay_of or string.find(field, '^[nxkwh%d]') or (field == F.message.index_stamp and not state) then
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
 end
 if not state and not is_back then
-  fields[#fields + 1] = 'od'
+  fields[#fields + 1] = F.message.first_destination
   fields[#fields + 1] = ARGV[8]
 end
 if scheduled_at and fields[4] == 'p' then
-  fields[#fields + 1], fields[#fields + 2] = 'd', scheduled_at
+  fields[#fields + 1], fields[#fields + 2] = F.message.due_ms, scheduled_at
 end
 call('HSET', key, unpack(fields))
 local detail_bytes = 0
@@ -94,16 +95,16 @@ for k = last + 1, #ARGV, 2 do
 end
 details.arrived(id, event, org, detail_bytes)
 local n = intern(org, ARGV[6], ARGV[7])
-call('HSET', key, 't', n)
-call('HDEL', key, 'u', 'v')
+call('HSET', key, F.message.target, n)
+call('HDEL', key, F.message.shard, F.message.outbox_entry)
 if is_back then
-  call('HDEL', key, 'o', 'od', 'w')
+  call('HDEL', key, F.message.first_target, F.message.first_destination, F.message.move_reason)
 else
   local stamp = new_stamp()
   index_add(P .. 'i:' .. ARGV[7], stamp, id)
-  call('HSET', key, 'j', stamp)
+  call('HSET', key, F.message.move_stamp, stamp)
 end
-call('HINCRBY', ctl, 'open', 1)
+call('HINCRBY', ctl, F.control.open_messages, 1)
 if not is_held then
   hold_event(event, org, 1)
 end

@@ -4,9 +4,9 @@ import { eventForShards } from '../../../test/support/new-event.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { scanKeys } from '../../redis/scan-keys.ts';
-import { Script } from '../../redis/script.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { shardBase, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -69,7 +69,7 @@ test('a carrier that ends an entry which a failover has lost does not end a new 
   await failOver();
   const event = eventForShards([0, 1]);
   await acceptOnly(redis.client, prefix, event);
-  await new Script(new URL('./outbox-done.lua', import.meta.url)).run(redis.client, shardKeys(prefix, 0).declared, [lost, '']);
+  await new ShardScript(new URL('./outbox-done.lua', import.meta.url)).run(redis.client, shardKeys(prefix, 0).declared, [lost, '']);
   await carrier.carry(0);
   expect(await take(1)).toMatchObject([{ eventId: event.id }]);
 });

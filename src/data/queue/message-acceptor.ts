@@ -5,13 +5,15 @@ import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { RecentOrganizations } from '../../core/recent-organizations.ts';
 import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { MessageAcceptor, NewEvent } from '../shard/messages.ts';
 import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
 import { homeShard } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { acceptArguments } from './accept-batch.ts';
 import { ByteShares, overShare } from './byte-shares.ts';
 import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
@@ -54,7 +56,7 @@ const limits = {
 
 const nothing = Buffer.alloc(0);
 
-const acceptScript = new Script(new URL('./accept.lua', import.meta.url));
+const acceptScript = new ShardScript(new URL('./accept.lua', import.meta.url));
 
 /**
  * Stores events, each in the shard that its id names; those of one event-loop tick and shard share a script call. A call whose
@@ -144,7 +146,9 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   /** What the script would refuse anyhow is not written first. */
   async #refuseWithoutRoom(shard: number, org: string): Promise<void> {
     const read = async (): Promise<(string | null)[]> =>
-      await this.#redis.hmget(shardKeys(this.#prefix, shard).declared[0], 'full', 'over').catch(throwUnavailable);
+      await this.#redis
+        .hmget(shardKeys(this.#prefix, shard).declared[0], hashFields.control.full, hashFields.control.accountsOver)
+        .catch(throwUnavailable);
     const isOver = ([, over]: readonly (string | null)[]): boolean => over?.split(' ').includes(accountOf(org)) === true;
     const state = await read();
     if (state[0] != null) throw new RedisFull();

@@ -3,7 +3,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { Pace, type Turns } from '../../core/pace.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { Script, ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, organizationOf, type StoredEvent } from '../shard/event-text.ts';
 import type { NewEvent } from '../shard/messages.ts';
@@ -11,9 +11,10 @@ import { PayloadChunks } from '../shard/payload-chunks.ts';
 import { homeShard, recordId, recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
 
-const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
   read: script('outbox'),
   importMessages: script('import-messages'),

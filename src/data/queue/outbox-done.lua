@@ -14,7 +14,7 @@
 
 -- A message that has moved, and is not here again, is unfinished elsewhere.
 local function release_moved(f)
-  local m = call('HMGET', P .. 'm:' .. f.m, 's', 'v', 'e')
+  local m = call('HMGET', P .. 'm:' .. f.m, F.message.status, F.message.outbox_entry, F.message.event)
   if m[1] == 'm' and m[2] == ARGV[1] then
     hold_event(m[3], nil, -1)
   end
@@ -32,7 +32,7 @@ elseif f.k == 'v' then
 end
 if ARGV[2] ~= '' and home_of(ARGV[2]) then
   local key = P .. 'm:' .. ARGV[2]
-  local m = call('HMGET', key, 's', 'v', 'e', 'ad')
+  local m = call('HMGET', key, F.message.status, F.message.outbox_entry, F.message.event, F.message.detail_bytes)
   if m[1] == 'm' and m[2] == ARGV[1] then
     details.release(m[3], nil, m[4])
     call('DEL', key, P .. 'a:' .. ARGV[2])

@@ -62,7 +62,7 @@ local function read(entry, f)
   elseif f.k == 'w' then
     return { entry, f.s, f.k, f.e, text_of(f.e), f.f, f.u }
   elseif f.k == 'f' then
-    local t = call('HMGET', P .. 't:' .. f.e, 'o', 'r')
+    local t = call('HMGET', P .. 't:' .. f.e, F.target.organization, F.target.route)
     if not t[1] then
       end_sending(entry)
       return nil
@@ -72,8 +72,9 @@ local function read(entry, f)
     return { entry, f.s, f.k, f.e or f.m, f.m or '' }
   end
   local key = P .. 'm:' .. f.m
-  local m = call('HMGET', key, 's', 'v', 'e', 't', 'o', 'od', 'y')
-  local t = m[4] and call('HMGET', P .. 't:' .. m[4], 'o', 'r') or {}
+  local m = call('HMGET', key, F.message.status, F.message.outbox_entry, F.message.event, F.message.target, F.message.first_target,
+    F.message.first_destination, F.message.has_output)
+  local t = m[4] and call('HMGET', P .. 't:' .. m[4], F.target.organization, F.target.route) or {}
   if m[1] ~= 'm' or m[2] ~= entry or not t[1] then
     end_sending(entry)
     return nil
@@ -81,7 +82,7 @@ local function read(entry, f)
   local text = text_of(m[3])
   local output = m[7] and call('HGET', P .. 'y:' .. m[3], output_field(m[7], t[2])) or ''
   bytes = bytes + #output
-  local first = m[6] or call('HGET', P .. 't:' .. m[5], 'd') or ''
+  local first = m[6] or call('HGET', P .. 't:' .. m[5], F.target.destination) or ''
   return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m), output }
 end
 

@@ -11,7 +11,7 @@
 
 local message, event, route, output = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local key = P .. 'y:' .. event
-local y = call('HGET', P .. 'm:' .. message, 'y')
+local y = call('HGET', P .. 'm:' .. message, F.message.has_output)
 local kept = call('HGET', key, output_field(y or '1', route))
 if not y and (kept or output ~= '') and call('EXISTS', P .. 'm:' .. message) == 1 and call('EXISTS', P .. 'e:' .. event) == 1 then
   if not kept then
@@ -19,6 +19,6 @@ if not y and (kept or output ~= '') and call('EXISTS', P .. 'm:' .. message) == 
     grow_event(event, nil, #output)
     write_unfinished()
   end
-  call('HSET', P .. 'm:' .. message, 'y', '1')
+  call('HSET', P .. 'm:' .. message, F.message.has_output, '1')
 end
 return kept or ''

@@ -9,7 +9,7 @@
 
 local reply = {}
 for k = 2, #ARGV, 2 do
-  local y = call('HGET', P .. 'm:' .. ARGV[k], 'y')
+  local y = call('HGET', P .. 'm:' .. ARGV[k], F.message.has_output)
   reply[#reply + 1] = call('HEXISTS', P .. 'y:' .. ARGV[k + 1], output_field(y or '1', ARGV[1]))
 end
 return reply

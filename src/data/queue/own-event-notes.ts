@@ -1,11 +1,12 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 
-const noteScript = new Script(new URL('./own-note.lua', import.meta.url));
-const organizationNoteScript = new Script(new URL('./own-organization-note.lua', import.meta.url));
+const noteScript = new ShardScript(new URL('./own-note.lua', import.meta.url));
+const organizationNoteScript = new ShardScript(new URL('./own-organization-note.lua', import.meta.url));
 
 /** A thing that is said of a webhook endpoint. */
 export interface OwnNote {
@@ -37,8 +38,7 @@ export type OrganizationNote = {
   | { kind: 'quotaReached'; number: number }
 );
 
-/** As `includes/own-events.lua` names them. */
-const letters = { replayFinished: 'r', quotaReached: 'm', secretRotated: 's' } as const satisfies Record<OrganizationNote['kind'], string>;
+const letters = hashFields.ownEvents;
 
 /** Notes for Posthorn's own events what no step of a message says. */
 export class OwnEventNotes {
@@ -51,7 +51,7 @@ export class OwnEventNotes {
   /** Nothing where the organization has no source for them. Throws UNAVAILABLE. */
   async note({ shard, org, routeId, destinationId, kind, messageId, number, reason }: OwnNote): Promise<void> {
     const { redis, prefix } = this.#options;
-    const args = [org, routeId, destinationId, kind === 'disabled' ? 'd' : 'w', number, reason, recordKey(messageId, shard) ?? '-'];
+    const args = [org, routeId, destinationId, letters[kind], number, reason, recordKey(messageId, shard) ?? '-'];
     await noteScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
   }
 

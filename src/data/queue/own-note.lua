@@ -9,8 +9,8 @@
 -- @include "includes/own-events.lua"
 
 local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
-local told = ARGV[4] == 'd' and 'od' or 'ow'
-local t = n and call('HMGET', P .. 't:' .. n, 'oe', told) or {}
+local told = ARGV[4] == F.own_events.disabled and F.target.told_disabled or F.target.told_disabling
+local t = n and call('HMGET', P .. 't:' .. n, F.target.has_own_events, told) or {}
 if not t[1] or tonumber(t[2] or '0') >= tonumber(ARGV[5]) then
   return 0
 end

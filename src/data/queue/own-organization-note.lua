@@ -10,11 +10,11 @@
 -- @include "includes/ring-pools.lua"
 
 local key = P .. 'oe:' .. ARGV[1]
-if ARGV[2] == 'm' then
-  if tonumber(call('HGET', key, 'mn') or '0') >= tonumber(ARGV[4]) then
+if ARGV[2] == F.own_events.quota_reached then
+  if tonumber(call('HGET', key, F.own_events.told_quota) or '0') >= tonumber(ARGV[4]) then
     return 0
   end
-  call('HSET', key, 'mn', ARGV[4])
+  call('HSET', key, F.own_events.told_quota, ARGV[4])
   keep_own(key, own_number_kept_ms)
 end
 note_own(ARGV[2], ARGV[1], '-', ARGV[3], '-', ARGV[5], ARGV[6])

@@ -35,7 +35,7 @@ local usable = {}
 local has_new = {}
 
 local function queue_scheduled(n, id, expires)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.destination)
   if not overflow(id, n, t[1] or '', t[2] or '') then
     enqueue(n, id, expires)
     use_room(t[2])
@@ -48,7 +48,7 @@ local function move_due(n, id)
     usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
   has_new[n] = usable[n] or nil
-  local m = usable[n] and call('HMGET', P .. 'm:' .. id, 's', 'xp')
+  local m = usable[n] and call('HMGET', P .. 'm:' .. id, F.message.status, F.message.expires_ms)
   if m and m[1] and not expiry.has_ended(m[1]) then
     if m[1] == 'p' then
       queue_scheduled(n, id, m[2])
@@ -94,7 +94,7 @@ end
 
 -- Wakes only as many targets as the limiter has tokens or leases for.
 local function wake_limiter(limiter)
-  local l = call('HMGET', P .. 'l:' .. limiter, 'e', 'u', 'c', 'w')
+  local l = call('HMGET', P .. 'l:' .. limiter, F.limiter.emission_us, F.limiter.burst, F.limiter.concurrency, F.limiter.windows)
   local count, again = 64, now + 1000
   if l[4] then
     count, again = wake_shared(limiter)
@@ -131,7 +131,8 @@ local function expire_circuit_waits(n, org, began, fo)
 end
 
 local function wake_circuit(n)
-  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co', 'fo')
+  local t = call('HMGET', P .. 't:' .. n, F.target.circuit_state, F.target.cooldown_end_ms, F.target.organization, F.target.outage_began_ms,
+    F.target.failover_targets)
   if t[1] ~= 'o' then
     return
   elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now)), t[5]) then

@@ -75,7 +75,7 @@ local function prune_event(event)
     if removed >= budget then
       return false
     end
-    if may_go(call('HGET', P .. 'm:' .. id, 's')) then
+    if may_go(call('HGET', P .. 'm:' .. id, F.message.status)) then
       remove_message(id)
       removed = removed + 1
     end

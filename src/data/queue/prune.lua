@@ -26,8 +26,8 @@ local has_archives = call('EXISTS', P .. 'arc', P .. 'ah') > 0
 
 local function note_lost(org, count)
   lost = lost + count
-  call('HINCRBY', P .. 'ar:' .. org, 'x', count)
-  call('HSET', P .. 'ar:' .. org, 'xa', whole(now))
+  call('HINCRBY', P .. 'ar:' .. org, F.archive.lost, count)
+  call('HSET', P .. 'ar:' .. org, F.archive.last_loss_ms, whole(now))
   call('SADD', P .. 'arw', org)
 end
 
@@ -57,7 +57,7 @@ end
 local function prune_archive(org, until_ms, retained)
   local entries = call('XRANGE', P .. 'fin:' .. org, '-', whole(until_ms), 'COUNT', math.min(per_step, budget - done))
   done = done + 1
-  local a = call('HMGET', P .. 'ar:' .. org, 'p', 'f')
+  local a = call('HMGET', P .. 'ar:' .. org, F.archive.written_stamp, F.archive.failures)
   local has_archive = call('HEXISTS', P .. 'arc', org) == 1
   local goes_unwritten = force == '2' or (force == '1' and a[2])
   local unwritten = 0

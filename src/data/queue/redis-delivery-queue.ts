@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { Script, ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
@@ -9,6 +9,7 @@ import { poolMark } from '../shard/pool-mark.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
 import { configureArguments, wayOut, windowsText } from './configure-arguments.ts';
 import type {
@@ -35,7 +36,7 @@ import { jobsOf, targetOf } from './job-reply.ts';
 import { earlyEndsOf } from './queue-figures.ts';
 import { settleArguments } from './settle-arguments.ts';
 
-const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
   dequeue: script('dequeue'),
   adopt: script('adopt'),

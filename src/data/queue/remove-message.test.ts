@@ -8,8 +8,9 @@ import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queu
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { Script } from '../../redis/script.ts';
+import type { Script } from '../../redis/script.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import type { Outcome } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -27,7 +28,7 @@ function removal(): Script {
     .map(include)
     .join('');
   writeFileSync(file, `#!lua\n${includes}remove_message(ARGV[1])\nwrite_status_counts()\nreturn 1\n`);
-  return new Script(pathToFileURL(file));
+  return new ShardScript(pathToFileURL(file));
 }
 
 let redis: RedisServer;

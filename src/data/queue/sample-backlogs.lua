@@ -17,10 +17,10 @@
 
 local max_targets, of_a_set, of_an_account, kept_targets = 300, 100, 200, 100
 local period = whole(math.floor(now / period_levels[1].ms))
-if call('HGET', ctl, 'bs') == period then
+if call('HGET', ctl, F.control.sampled_period) == period then
   return -1
 end
-call('HSET', ctl, 'bs', period)
+call('HSET', ctl, F.control.sampled_period, period)
 
 -- By account the targets that were found.
 local found_of, accounts, seen = {}, {}, {}
@@ -107,7 +107,7 @@ local function add(sums, field, backlog, age)
   sum[1], sum[2] = sum[1] + backlog, math.max(sum[2], age)
 end
 for _, n in ipairs(targets) do
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route)
   local backlog, oldest = target_waiting(n)
   if t[1] and backlog > 0 then
     local of = found[t[1]] or { targets = {}, sums = {} }

@@ -51,7 +51,10 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al', 'mv', 'io')
+    local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.destination, F.target.mean_ms, F.target.circuit_state,
+      F.target.circuit_generation, F.target.consecutive_failures, F.target.successful_probes, F.target.failure_threshold, F.target.success_threshold,
+      F.target.failover_targets, F.target.failover_after, F.target.blocked_by, F.target.recent_failures, F.target.route, F.target.has_alerts,
+      F.target.moves_on, F.target.in_order)
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, slow_released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -103,19 +106,19 @@ local function release_places(target, handle)
   end
 end
 
--- Fields of the attempt, to be written into the message's hash. `counted`: field ad of the message.
+-- Fields of the attempt, to be written into the message's hash. `counted`: F.message.detail_bytes.
 local function record_attempt(id, event, org, attempts, short, long, outcome, counted)
   if short == '' or long == '' or event == batch_marker then
     if long ~= '' then
       call('HSET', P .. 'a:' .. id, attempts, long)
     end
     if short == '' then
-      return { 'n', attempts }
+      return { F.message.attempts, attempts }
     end
-    return { 'n', attempts, attempts, short }
+    return { F.message.attempts, attempts, attempts, short }
   end
   counted = details.keep(id, event, org, attempts, long, outcome == 'd', tonumber(counted or '0'))
-  return { 'n', attempts, attempts, short, 'ad', counted }
+  return { F.message.attempts, attempts, attempts, short, F.message.detail_bytes, counted }
 end
 
 -- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
@@ -151,7 +154,7 @@ local function hear_circuit(target, said, id)
     return
   end
   circuit_result(target.n, target.circuit, tonumber(generation), sign == '+', id)
-  target.measured[sign == '+' and 'cl' or 'cf'] = now
+  target.measured[sign == '+' and F.target.last_success_ms or F.target.last_failure_ms] = now
 end
 
 for k = 1, count do
@@ -178,7 +181,8 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad', 'xp', 'cx')
+    local m = call('HMGET', key, F.message.event, F.message.attempts, F.message.attempts_before_move, F.message.index_stamp, F.message.detail_bytes,
+      F.message.expires_ms, F.message.cancellation)
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
@@ -191,7 +195,7 @@ for k = 1, count do
         end
       end
       if max ~= '' then
-        fields[#fields + 1] = 'x'
+        fields[#fields + 1] = F.message.max_attempts
         fields[#fields + 1] = max
       end
       if duration >= 0 then
@@ -204,7 +208,7 @@ for k = 1, count do
           count_error(target.org, target.n, letter)
         elseif outcome ~= 'd' and outcome ~= 'u' and not target.attempts then
           target.failures = with_failure(target.failures, id, attempts)
-          target.measured.rf = target.failures
+          target.measured[F.target.recent_failures] = target.failures
         end
       end
       feed.attempt(attempts, short, long)
@@ -250,7 +254,7 @@ for k = 1, count do
         changes = { finish_unsent(id, m[1], target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
-        changes = { 's', 'r', 'd', due }
+        changes = { F.message.status, 'r', F.message.due_ms, due }
         retry_at(target.n, id, due)
         if duration >= 0 then
           count_retried(target.org, target.n)
@@ -262,13 +266,13 @@ for k = 1, count do
           note_failure(target.org, id, m[4])
         end
       else
-        changes = { 's', attempts > 0 and 'r' or 'p' }
+        changes = { F.message.status, attempts > 0 and 'r' or 'p' }
         table.insert(target.back, { lane, id, m[6] })
       end
       if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u' or outcome == 'x') then
         closed = closed + (is_batch and 0 or 1)
         if m[2] then
-          call('HDEL', key, 'd')
+          call('HDEL', key, F.message.due_ms)
         end
         if m[6] then
           expiry.forget(id)
@@ -277,7 +281,7 @@ for k = 1, count do
       for _, value in ipairs(changes) do
         fields[#fields + 1] = value
       end
-      if changes[1] == 's' then
+      if changes[1] == F.message.status then
         count_status(target.org, 'a', changes[2])
       end
       if #fields > 0 then
@@ -317,7 +321,7 @@ for _, n in ipairs(order) do
     end
     local measured = {}
     if target.has_new_mean then
-      target.measured.a = string.format('%.1f', target.mean)
+      target.measured[F.target.mean_ms] = string.format('%.1f', target.mean)
     end
     for field, value in pairs(target.measured) do
       measured[#measured + 1] = field
@@ -349,7 +353,7 @@ for own, released in pairs(slow_released) do
   wake('~slow' .. own, released)
 end
 if closed > 0 then
-  call('HINCRBY', ctl, 'open', -closed)
+  call('HINCRBY', ctl, F.control.open_messages, -closed)
 end
 write_counts()
 write_status_counts()

@@ -26,7 +26,7 @@ if what == 'g' then
   write_unfinished()
   return was_there and 1 or 0
 end
-local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'h')
+local m = call('HMGET', P .. 'm:' .. id, F.message.status, F.message.shard, F.message.moves)
 if m[1] ~= 'm' then
   return 0
 end
@@ -34,7 +34,7 @@ if what == 'u' then
   if tonumber(m[3]) >= tonumber(ARGV[4]) then
     return 0
   end
-  call('HSET', P .. 'm:' .. id, 'u', shard, 'h', ARGV[4])
+  call('HSET', P .. 'm:' .. id, F.message.shard, shard, F.message.moves, ARGV[4])
 elseif m[2] == shard then
   remove_message(id)
   write_status_counts()

@@ -6,7 +6,6 @@ import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queu
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
-import { Script } from '../../redis/script.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
@@ -15,6 +14,7 @@ import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
@@ -285,7 +285,7 @@ describe('a message that fails over to another shard', () => {
     const event = await failed();
     const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
     await carrier.carry(0);
-    const news = new Script(new URL('./shard-news.lua', import.meta.url));
+    const news = new ShardScript(new URL('./shard-news.lua', import.meta.url));
     const tell = (shard: number, moves: number) => news.run(redis.client, shardKeys(prefix, 0).declared, ['u', key, shard, moves]);
     expect(await tell(5, 2)).toBe(1);
     expect(await tell(1, 1)).toBe(0);

@@ -68,7 +68,7 @@ blocked = blocked + projected(under_limiters, #limiters, call('ZCARD', P .. 'wai
 local ordered = call('SSCAN', P .. 'ordered', 0, 'COUNT', 128)[2]
 blocked = blocked + projected(blocked_in(ordered, 1), #ordered, call('SCARD', P .. 'ordered'))
 
-local open, due = tonumber(call('HGET', ctl, 'open') or '0'), call('ZCARD', P .. 'due')
+local open, due = tonumber(call('HGET', ctl, F.control.open_messages) or '0'), call('ZCARD', P .. 'due')
 
 local function scheduled_messages()
   local found, sum = call('HSCAN', P .. 'scheduled', 0, 'COUNT', 1000)[2], 0
@@ -83,7 +83,7 @@ local scheduled = scheduled_messages()
 local function behind_earlier()
   local sum = 0
   for _, n in ipairs(ordered) do
-    local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'b')
+    local t = call('HMGET', P .. 't:' .. n, F.target.paused_since_ms, F.target.circuit_state, F.target.blocked_by)
     if not t[1] and t[2] ~= 'o' then
       sum = sum + (t[3] == '~o' .. n and queued(n) or math.max(0, queued(n) - 1))
     end
@@ -92,7 +92,7 @@ local function behind_earlier()
 end
 
 local function servable(n)
-  local t = call('HMGET', P .. 't:' .. n, 'p', 'b', 'io')
+  local t = call('HMGET', P .. 't:' .. n, F.target.paused_since_ms, F.target.blocked_by, F.target.in_order)
   if t[1] or t[2] and t[2] ~= 'cap' and string.sub(t[2], 1, 5) ~= '~slow' and string.sub(t[2], 1, 1) ~= '?' then
     return 0
   end

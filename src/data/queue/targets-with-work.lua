@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Targets that are paused, or for which something is queued or waits to be tried again: the named ones, or step by step those of routes. Or,
--- step by step, all targets of routes and destinations, and those whose messages go to one of the destinations once it serves (fw in failover.lua).
+-- step by step, all targets of routes and destinations, and those whose messages go to one of the destinations once it serves (F.target.failover_awaited).
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `n`, then triples of organization, route and destination; or ARGV[1] `r` or, for all targets, `a`, [2] organization, [3] cursor (begin with 0),
@@ -11,7 +11,7 @@
 
 local found = {}
 local function look(n, org, route, destination)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'g', 'p')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.revision, F.target.paused_since_ms)
   if t[1] and (ARGV[1] == 'a' or t[3] or queued(n) > 0 or call('HEXISTS', P .. 'retries', n) == 1) then
     found[#found + 1] = { n, org, route, destination, t[2] or '' }
   end
@@ -31,7 +31,7 @@ for k = 5, #ARGV do
   named[ARGV[k]] = true
 end
 local function awaits(n)
-  for destination in string.gmatch(call('HGET', P .. 't:' .. n, 'fw') or '', '%S+') do
+  for destination in string.gmatch(call('HGET', P .. 't:' .. n, F.target.failover_awaited) or '', '%S+') do
     if named[destination] then
       return true
     end

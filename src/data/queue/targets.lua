@@ -16,7 +16,8 @@ local function is_first_of_used(limiter)
   return call('EXISTS', P .. 'used:' .. limiter) == 1
 end
 local function add(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'g', 'b', 'cs', 'lp')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route, F.target.destination, F.target.revision, F.target.blocked_by,
+    F.target.circuit_state, F.target.shared_limiter)
   if t[1] and (ARGV[3] ~= 'bound' or t[5] or t[6] or call('EXISTS', P .. 'rate:' .. t[3]) == 1 or is_first_of_used(t[7])) then
     found[#found + 1] = { n, t[1], t[2], t[3], t[4] or '' }
   end
@@ -31,7 +32,7 @@ if ARGV[1] == 'paused' then
 end
 local first = tonumber(ARGV[1])
 local last = first + tonumber(ARGV[2]) - 1
-local highest = tonumber(call('HGET', ctl, 'tn') or '0')
+local highest = tonumber(call('HGET', ctl, F.control.last_target) or '0')
 for n = first, math.min(last, highest) do
   add(whole(n))
 end

@@ -15,13 +15,13 @@
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
 
-call('HSET', ctl, 'slots' .. ARGV[6], ARGV[2])
-call('HSETNX', ctl, 'marker', ARGV[3])
+call('HSET', ctl, F.control.slots .. ARGV[6], ARGV[2])
+call('HSETNX', ctl, F.control.marker, ARGV[3])
 local permille = memory_permille(ARGV[4])
 if permille and permille >= full_permille then
-  call('HSET', ctl, 'full', '1')
+  call('HSET', ctl, F.control.full, '1')
 elseif not permille or permille < relieved_permille then
-  call('HDEL', ctl, 'full')
+  call('HDEL', ctl, F.control.full)
 end
 
 hints.ready, hints.due = call('EXISTS', P .. 'ready' .. ARGV[6]), next_due_ms()
@@ -31,11 +31,11 @@ hints.ends = (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', 
 
 return {
   hints.reply(),
-  call('HGET', ctl, 'marker'),
+  call('HGET', ctl, F.control.marker),
   call('HLEN', P .. 'held:' .. ARGV[1]),
   call('ZCOUNT', P .. 'held', '-inf', now) > 0 and 1 or 0,
   call('SCARD', P .. 'paused'),
   permille or -1,
   call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
-  call('HGET', ctl, 'bs') == whole(math.floor(now / 300000)) and 0 or 1,
+  call('HGET', ctl, F.control.sampled_period) == whole(math.floor(now / 300000)) and 0 or 1,
 }

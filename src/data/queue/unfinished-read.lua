@@ -12,6 +12,6 @@ local _, limit = memory_limits(ARGV[1])
 return {
   type(server) == 'string' and string.match(server, 'run_id:(%w+)') or '',
   limit or 0,
-  call('HGET', ctl, 'over') or '',
+  call('HGET', ctl, F.control.accounts_over) or '',
   call('HGETALL', P .. 'ub'),
 }

@@ -7,15 +7,15 @@
 -- Reply: 1.
 -- @include "../shard/includes/shard.lua"
 
-call('HSET', ctl, 'lease', ARGV[1])
+call('HSET', ctl, F.control.shares_lease, ARGV[1])
 if ARGV[2] == '' then
-  call('HDEL', ctl, 'over')
+  call('HDEL', ctl, F.control.accounts_over)
 else
-  call('HSET', ctl, 'over', ARGV[2])
+  call('HSET', ctl, F.control.accounts_over, ARGV[2])
 end
 if ARGV[3] == '' then
-  call('HDEL', ctl, 'lean')
+  call('HDEL', ctl, F.control.accounts_lean)
 else
-  call('HSET', ctl, 'lean', ARGV[3])
+  call('HSET', ctl, F.control.accounts_lean, ARGV[3])
 end
 return 1

@@ -2,13 +2,13 @@ import type { Clock } from '../../core/clock.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { type ReplayRow, replayRowFields } from '../feed/feed-row.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { ShardScript } from '../shard/shard-script.ts';
 import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
-const feedScript = new Script(new URL('./replay-feed.lua', import.meta.url));
+const feedScript = new ShardScript(new URL('./replay-feed.lua', import.meta.url));
 
 /** Between two rows of a replay in the same phase. */
 const minBetweenMs = 1000;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { setUncopied } from '../../redis/uncopied-set.ts';
 import { shardKeys } from './shard-keys.ts';
+import { ShardScript } from './shard-script.ts';
 
 /** The same in `includes/chunks.lua`. */
 const chunkBytes = 524_288;
@@ -21,7 +21,7 @@ export interface ChunkedPayload {
   bytes: number;
 }
 
-const dropScript = new Script(new URL('./chunks-drop.lua', import.meta.url));
+const dropScript = new ShardScript(new URL('./chunks-drop.lua', import.meta.url));
 
 /** A payload that is at hand, in the form of one that is streamed; null: it is gone. */
 export async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {

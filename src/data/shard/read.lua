@@ -26,14 +26,14 @@ if ARGV[1] == 'm' then
 end
 if ARGV[1] == 'l' then
   for k = 2, #ARGV do
-    local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u')
+    local m = call('HMGET', P .. 'm:' .. ARGV[k], F.message.status, F.message.shard)
     reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '' } or false
   end
   return reply
 end
 if ARGV[1] == 'n' then
   for k = 2, #ARGV do
-    local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u', 'c', 'q')
+    local m = call('HMGET', P .. 'm:' .. ARGV[k], F.message.status, F.message.shard, F.message.end_stamp, F.message.dead_letter_reason)
     reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '', m[3] and (m[4] or '') or nil } or false
   end
   return reply
@@ -41,7 +41,7 @@ end
 if ARGV[1] == 's' then
   for k = 3, #ARGV do
     local view = message_view(ARGV[k])
-    local event = view and call('HGET', P .. 'm:' .. ARGV[k], 'e')
+    local event = view and call('HGET', P .. 'm:' .. ARGV[k], F.message.event)
     reply[k - 2] = view and { view, event_beginning(event, tonumber(ARGV[2])) } or false
   end
   return reply

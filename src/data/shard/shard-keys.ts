@@ -1,10 +1,8 @@
 /**
  * Layout of a shard. All keys begin with `<prefix>{sN}:`; ids stand in them without prefix and shard number (25 characters), those of
- * another shard with it (27).
+ * another shard with it (27). Fields of hashes have their names in `hash-fields.ts`.
  *
- * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bs the period of the last sample of the backlogs,
- *   `cancelled destination`, `expired endpoint` and the like how many messages ended so (`../queue/includes/finish.lua`)
+ * - `ctl` hash of the shard itself
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
@@ -14,7 +12,7 @@
  * - `out` stream, the outbox (`../queue/includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
  * - `m:<pack>` hash and field `~` of `y:<event>`: results of the routes whose filter an event has not met; `i:pk:<org>` their index (`includes/packed.lua`)
- * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it; `ad` hash event → bytes of those that
+ * - `m:<message>` hash, `a:<message>` hash of attempts that do not fit into it; `ad` hash event → bytes of those that
  *   may go (`../queue/includes/attempt-details.lua`)
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`

@@ -1,21 +1,23 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import type { Script, ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
+import { hashFields } from './hash-fields.ts';
 import type { OutcomeLook } from './message-conditions.ts';
 import { listed, type OneOrMore } from './message-filter.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import { ShardScript } from './shard-script.ts';
 
-const listScript = new Script(new URL('./list.lua', import.meta.url));
-const sizesScript = new Script(new URL('./index-sizes.lua', import.meta.url));
-const askedScript = new Script(new URL('./asked-messages.lua', import.meta.url));
-const messagesOfEventsScript = new Script(new URL('./messages-of-events.lua', import.meta.url));
-const waitingScript = new Script(new URL('./waiting.lua', import.meta.url));
+const listScript = new ShardScript(new URL('./list.lua', import.meta.url));
+const sizesScript = new ShardScript(new URL('./index-sizes.lua', import.meta.url));
+const askedScript = new ShardScript(new URL('./asked-messages.lua', import.meta.url));
+const messagesOfEventsScript = new ShardScript(new URL('./messages-of-events.lua', import.meta.url));
+const waitingScript = new ShardScript(new URL('./waiting.lua', import.meta.url));
 const targetsPerStep = 200;
 /** Of an organization with more targets it is not asked what waits for each. */
 const maxWaitingSteps = 100;
-const readScript = new Script(new URL('./read.lua', import.meta.url));
+const readScript = new ShardScript(new URL('./read.lua', import.meta.url));
 
 /** An entry of an index; `reply` is null when its record is gone. */
 export interface IndexEntry {
@@ -221,17 +223,17 @@ export class ShardReader {
       this.#redis.hgetall(this.#keys.message(key)),
       this.#redis.hgetall(this.#keys.attempts(key)),
     ]).catch(throwUnavailable);
-    const batch = short['bt'];
+    const batch = short[hashFields.message.batch];
     if (batch === undefined) return [new Map(Object.entries(short)), new Map(Object.entries(long))];
     const [ofBatch, longOfBatch] = await Promise.all([
       this.#redis.hgetall(this.#keys.message(batch)),
       this.#redis.hgetall(this.#keys.attempts(batch)),
     ]).catch(throwUnavailable);
-    const before = Number(short['n'] ?? '0');
-    const made = Number(ofBatch['n'] ?? '0');
+    const before = Number(short[hashFields.message.attempts] ?? '0');
+    const made = Number(ofBatch[hashFields.message.attempts] ?? '0');
     const of = (own: Record<string, string>, attempts: Record<string, string>): Map<string, string> =>
       new Map([...Object.entries(own), ...numbered(attempts, before)]);
-    return [of(short, ofBatch).set('n', String(before + made)), of(long, longOfBatch)];
+    return [of(short, ofBatch).set(hashFields.message.attempts, String(before + made)), of(long, longOfBatch)];
   }
 
   /** The position as this shard counts: at the same time the entries of higher shards come first. */

@@ -17,6 +17,7 @@ import {
 } from '../analytics/statistics-series.ts';
 import { tallyField } from '../analytics/statistics-sums.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { AttemptView } from '../shard/messages.ts';
 import { recordId } from '../shard/record-key.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
@@ -238,10 +239,13 @@ export class WebhookStatistics {
 
   /** Those that are there. */
   async #targets(keys: ShardKeys, numbers: readonly string[]) {
+    const { organization, route, destination } = hashFields.target;
     const found: { target: string; org: string; routeId: string; destinationId: string }[] = [];
     for (let first = 0; first < numbers.length; first += targetsAtOnce) {
       const step = numbers.slice(first, first + targetsAtOnce);
-      const read = await Promise.all(step.map((number) => this.#options.redis.hmget(keys.target(number), 'o', 'r', 'd')));
+      const read = await Promise.all(
+        step.map((number) => this.#options.redis.hmget(keys.target(number), organization, route, destination)),
+      );
       read.forEach(([org, routeId, destinationId], i) => {
         const target = step[i] ?? '';
         if (org != null && routeId != null && destinationId != null) found.push({ target, org, routeId, destinationId });

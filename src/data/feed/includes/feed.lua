@@ -130,7 +130,7 @@ do
   function feed.message(status, org, id, event, n, destination, reason, route)
     if watches(org) then
       local response, err = outcome()
-      route = route or n and call('HGET', P .. 't:' .. n, 'r') or '-'
+      route = route or n and call('HGET', P .. 't:' .. n, F.target.route) or '-'
       write('m', status, org, id, event, source_of(event), route, destination == '' and '-' or destination, attempts or '-', response or '-', err or '-', reason or '-')
     end
   end

@@ -7,22 +7,18 @@
 --   ah           sorted set of organizations with such a part, by the time (ms) of its oldest entry, or of the next look at it
 --   az           sorted set of those that have something to write, by when (ms) that is; who writes holds it until then
 --   arw          set of those whose archive fails, or has lost something
---   ar:<org>     hash: p the last stamp that is written; b, l, y, d of the batch that is to be written now: its ULID, last stamp, layout and
---                destination; k about how many entries wait; u until when (ms) somebody writes; f failures in a row, fs since when (ms), e the
---                last one; x how many messages were removed unwritten, xa when (ms) last
--- `ap` in `ctl` is the stamp up to which `fin` holds nothing that belongs into an archive; `az`, with the mark of a pool, how many in `az` its workers
--- have passed over (archive-take.lua).
+--   ar:<org>     hash with the fields of F.archive (../../shard/hash-fields.ts)
 local organizations_of_targets, have_archives = {}, {}
 
 -- The organization, with an archive, of a message; nil. What is below a name with `+` belongs to the same, alerts (`~`) to none.
 local function archive_of(id)
-  local m = call('HMGET', P .. 'm:' .. id, 't', 'po')
+  local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.pack_organization)
   local n = m[1]
   if not n and not m[2] then
     return nil
   end
   if n and organizations_of_targets[n] == nil then
-    local org = call('HGET', P .. 't:' .. n, 'o') or ''
+    local org = call('HGET', P .. 't:' .. n, F.target.organization) or ''
     organizations_of_targets[n] = string.byte(org) == 43 and string.sub(org, 2) or org
   end
   local org = m[2] or organizations_of_targets[n]
@@ -46,7 +42,7 @@ local function move_to_archive(org, stamp, id)
   local count = 1
   if packed.is_pack(id) then
     local ms, first = string.match(stamp, '^(%d+)-(%d+)$')
-    count = tonumber(call('HGET', P .. 'm:' .. id, 'pn') or '0')
+    count = tonumber(call('HGET', P .. 'm:' .. id, F.message.pack_count) or '0')
     for number = 0, count - 1 do
       call('XADD', P .. 'fin:' .. org, ms .. '-' .. whole(first + number), 'i', packed.member(id, number))
     end
@@ -63,7 +59,7 @@ end
 
 -- Lets the archive be written at this time (ms), if nobody writes it and it does not wait after a failure.
 local function write_archive_at(org, at)
-  local a = call('HMGET', P .. 'ar:' .. org, 'u', 'f')
+  local a = call('HMGET', P .. 'ar:' .. org, F.archive.lease_end_ms, F.archive.failures)
   if not a[2] and tonumber(a[1] or '0') <= now then
     call('ZADD', P .. 'az', 'LT', whole(at), org)
   end
@@ -75,7 +71,7 @@ local function write_moved(records, age)
   for org, count in pairs(moved_to_archives) do
     has_moved = true
     call('ZADD', P .. 'az', 'NX', whole(now + age), org)
-    if call('HINCRBY', P .. 'ar:' .. org, 'k', count) >= records then
+    if call('HINCRBY', P .. 'ar:' .. org, F.archive.waiting, count) >= records then
       write_archive_at(org, now)
     end
   end

@@ -4,7 +4,7 @@
 
 -- Attempts that have both forms (attempt-record.ts), whose long one, in `a:<message>`, may go. Kept are those of the first and the last two failed attempts
 -- of a message and of the success after them, each at most 4 KiB, together at most 12 KiB; and none where the account has most of its share of Redis.
--- Their bytes count to the account: field ad of the message, and those of all messages of an event in the hash `ad`: event → bytes.
+-- Their bytes count to the account: F.message.detail_bytes, and those of all messages of an event in the hash `ad`: event → bytes.
 --   lean of ctl  `<bytes> <account> ...`: accounts whose details go, while the unfinished events of the shard have more bytes (byte-shares.ts)
 
 local details = {}
@@ -15,7 +15,7 @@ do
 
   local function is_lean(account)
     if not lean then
-      local above, accounts = string.match(call('HGET', ctl, 'lean') or '', '^(%d+) (.+)$')
+      local above, accounts = string.match(call('HGET', ctl, F.control.accounts_lean) or '', '^(%d+) (.+)$')
       lean = above and tonumber(call('HGET', P .. 'ub', '*') or '0') > tonumber(above) and accounts_of(accounts) or {}
     end
     return lean[account] or false
@@ -54,7 +54,7 @@ do
     return bytes
   end
 
-  -- Keeps the long form of an attempt that has just ended, and drops those that go for it. `counted`: field ad of the message. Returns what is counted now.
+  -- Keeps the long form of an attempt that has just ended, and drops those that go for it. `counted`: F.message.detail_bytes. Returns what is counted now.
   function details.keep(id, event, org, attempt, long, has_delivered, counted)
     local by
     if is_lean(account_of(org)) then
@@ -74,7 +74,7 @@ do
     return math.max(0, counted + by)
   end
 
-  -- Of a message that is removed. `counted`: its field ad, or nothing.
+  -- Of a message that is removed. `counted`: F.message.detail_bytes, or nothing.
   function details.release(event, org, counted)
     if counted then
       count(event, org, -tonumber(counted))
@@ -83,9 +83,9 @@ do
 
   -- Counts those with which a message has come from another shard.
   function details.arrived(id, event, org, bytes)
-    local counted = tonumber(call('HGET', P .. 'm:' .. id, 'ad') or '0')
+    local counted = tonumber(call('HGET', P .. 'm:' .. id, F.message.detail_bytes) or '0')
     if bytes ~= counted then
-      call('HSET', P .. 'm:' .. id, 'ad', bytes)
+      call('HSET', P .. 'm:' .. id, F.message.detail_bytes, bytes)
       count(event, org, bytes - counted)
     end
   end

@@ -12,12 +12,13 @@
 -- records is there any more.
 local function batch_form(n, layout, worker)
   local w, id = P .. 'w:' .. n, batch_id(worker)
-  local limits = call('HMGET', P .. 't:' .. n, 'bn', 'bb')
+  local limits = call('HMGET', P .. 't:' .. n, F.target.batch_records, F.target.batch_bytes)
   local bytes_limit = tonumber(limits[2])
   local taken, members, bytes, moves, left, has_guests = {}, {}, 0, 0, nil, '0'
   for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
     local message = entry[2][2]
-    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv', 'o', 'od', 's', 'xp')
+    local m = call('HMGET', P .. 'm:' .. message, F.message.event, F.message.moves, F.message.has_output, F.message.left, F.message.first_target,
+      F.message.first_destination, F.message.status, F.message.expires_ms)
     local is_over = expiry.is_over(m[8])
     if is_over and not expiry.has_ended(m[7]) then
       expiry.left_lane(message)
@@ -30,7 +31,7 @@ local function batch_form(n, layout, worker)
       moves = math.max(moves, tonumber(m[2] or '0'))
       has_guests = (m[5] or m[6]) and '1' or has_guests
       left = m[4] and (left and left .. ' ' .. m[4] or m[4]) or left
-      call('HSET', P .. 'm:' .. message, 'bt', id)
+      call('HSET', P .. 'm:' .. message, F.message.batch, id)
     end
     taken[#taken + 1] = entry[1]
   end
@@ -38,15 +39,16 @@ local function batch_form(n, layout, worker)
   if call('XLEN', w) == 0 then
     call('DEL', w)
   end
-  call('HDEL', P .. 't:' .. n, 'bl', 'bs')
+  call('HDEL', P .. 't:' .. n, F.target.batch_counted_entry, F.target.batch_counted_bytes)
   if #members == 0 then
     return
   end
   call('SET', P .. 'b:' .. id, layout .. '\n' .. table.concat(members))
-  call('HSET', P .. 'm:' .. id, 'e', batch_marker, 't', n, 's', 'p', 'x', '1', 'h', moves, 'bg', has_guests,
-    'i', whole(now) .. '-' .. counter())
+  call('HSET', P .. 'm:' .. id, F.message.event, batch_marker, F.message.target, n, F.message.status, 'p', F.message.max_attempts, '1',
+    F.message.moves, moves, F.message.has_guests, has_guests,
+    F.message.index_stamp, whole(now) .. '-' .. counter())
   if left then
-    call('HSET', P .. 'm:' .. id, 'hv', left)
+    call('HSET', P .. 'm:' .. id, F.message.left, left)
   end
   call('SADD', P .. 'bs:' .. n, id)
   enqueue_retry(n, id)

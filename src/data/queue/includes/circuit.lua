@@ -5,10 +5,7 @@
 -- @include "../../feed/includes/feed.lua"
 -- @include "waiting.lua"
 
--- The circuit breaker of a target, in its hash. State: cs `o` open or `h` half-open (absent: closed), cg its generation, ca
--- when it began, co when the outage began, cu end of the cooldown, cn consecutive failures, cp successful probes, cr begin of
--- the ramp after closing, cf and cl time of the last failure and success. Setting: st failures that open it, sc cooldown in ms,
--- sp successes that close it. The same machine as a pure function: src/core/circuit.ts.
+-- The circuit breaker of a target, in its hash (../../shard/hash-fields.ts). The same machine as a pure function: src/core/circuit.ts.
 --
 -- `broken` is the set of targets whose circuit is not closed; `circuits` the stream of transitions, which the leader reads.
 local transitions_kept = 10000
@@ -16,23 +13,24 @@ local transitions_kept = 10000
 -- Begins a state: `o`, `h`, or `c` closed. `id`: the message whose attempt has decided that; nil: none. The generation tells attempts that began before it from later ones.
 local function circuit_begin(n, state, id)
   local key = P .. 't:' .. n
-  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs', 'al', 'oe')
+  local t = call('HMGET', key, F.target.organization, F.target.route, F.target.destination, F.target.circuit_generation, F.target.outage_began_ms,
+    F.target.cooldown_ms, F.target.consecutive_failures, F.target.circuit_state, F.target.has_alerts, F.target.has_own_events)
   local generation = tonumber(t[4] or '0') + 1
-  call('HSET', key, 'cg', generation, 'ca', now)
-  call('HDEL', key, 'cp', 'cu', 'cr')
+  call('HSET', key, F.target.circuit_generation, generation, F.target.circuit_began_ms, now)
+  call('HDEL', key, F.target.successful_probes, F.target.cooldown_end_ms, F.target.ramp_began_ms)
   if state == 'c' then
-    call('HDEL', key, 'cs', 'cn', 'co')
-    call('HSET', key, 'cr', now)
+    call('HDEL', key, F.target.circuit_state, F.target.consecutive_failures, F.target.outage_began_ms)
+    call('HSET', key, F.target.ramp_began_ms, now)
     call('SREM', P .. 'broken', n)
     call('ZREM', P .. 'waiting', '!' .. n)
     call('DEL', P .. 'probe:' .. n)
   else
-    call('HSET', key, 'cs', state)
+    call('HSET', key, F.target.circuit_state, state)
     call('SADD', P .. 'broken', n)
   end
   if state == 'o' then
     local ends = now + tonumber(t[6] or '300000')
-    call('HSET', key, 'cu', ends, 'co', t[5] or now)
+    call('HSET', key, F.target.cooldown_end_ms, ends, F.target.outage_began_ms, t[5] or now)
     waiting.add('!' .. n, t[1], ends)
     call('DEL', P .. 'probe:' .. n)
   end
@@ -55,8 +53,8 @@ end
 
 -- Lets a target go on that waits for its circuit.
 local function circuit_release(n)
-  if call('HGET', P .. 't:' .. n, 'b') == '!' then
-    call('HDEL', P .. 't:' .. n, 'b')
+  if call('HGET', P .. 't:' .. n, F.target.blocked_by) == '!' then
+    call('HDEL', P .. 't:' .. n, F.target.blocked_by)
     if queued(n) > 0 then
       return activate(n)
     end
@@ -67,5 +65,5 @@ end
 -- Parks a target until its circuit lets probes through.
 local function circuit_park(n, org)
   deactivate(n, org)
-  call('HSET', P .. 't:' .. n, 'b', '!')
+  call('HSET', P .. 't:' .. n, F.target.blocked_by, '!')
 end

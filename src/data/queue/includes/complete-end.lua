@@ -8,6 +8,6 @@ local function complete_end(id)
     return false
   end
   call('HSET', P .. 'm:' .. id, unpack(begun_ends[id]))
-  call('HINCRBY', ctl, 'open', -1)
+  call('HINCRBY', ctl, F.control.open_messages, -1)
   return true
 end

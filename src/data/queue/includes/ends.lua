@@ -2,7 +2,7 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "account.lua"
 
--- The log of what ends at targets whose route has alerts (al in the target's hash): the stream `ends`, which src/notify reads and
+-- The log of what ends at targets whose route has alerts (F.target.has_alerts): the stream `ends`, which src/notify reads and
 -- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
 -- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.
 -- Entries with w are for Posthorn's own events (own-events.lua).
@@ -40,8 +40,8 @@ end
 
 -- Where a message of the target was sent first: it may have failed over.
 local function first_destination(id, destination)
-  local m = call('HMGET', P .. 'm:' .. id, 'o', 'od')
-  return m[2] or m[1] and call('HGET', P .. 't:' .. m[1], 'd') or destination
+  local m = call('HMGET', P .. 'm:' .. id, F.message.first_target, F.message.first_destination)
+  return m[2] or m[1] and call('HGET', P .. 't:' .. m[1], F.target.destination) or destination
 end
 
 local function note_success(id, org, route, destination)

@@ -50,8 +50,8 @@ do
   end
 
   local function expire_message(id)
-    local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le', 'e')
-    local org = m[2] and call('HGET', P .. 't:' .. m[2], 'o')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.status, F.message.target, F.message.batch, F.message.lane_entry, F.message.event)
+    local org = m[2] and call('HGET', P .. 't:' .. m[2], F.target.organization)
     -- A message that a worker holds is passed over: settle.lua ends it, or the script that puts it back watches it again.
     if org and (m[1] == 'p' or m[1] == 'r') then
       if m[3] then

@@ -3,8 +3,8 @@
 -- @include "time-shares.lua"
 -- @include "waiting.lua"
 
--- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
--- `<lane>/<entry>`, which only messages that expire note, empty: it stands in none. A message without xp costs no call.
+-- Expiry: a message that has not been delivered by its time is given up. Only messages
+-- that expire have F.message.lane_entry; empty: it stands in no lane. A message without F.message.expires_ms costs no call.
 --
 -- `exp` (time-shares.lua) has the messages that expire, by their deadline. A message leaves it when it ends, when it moves to another shard, or when a worker
 -- holds it at its deadline; the script that puts a held one back adds it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
@@ -19,7 +19,7 @@ do
     return ended[letter] or false
   end
 
-  -- Whether a message that expires at this time (field xp) has expired.
+  -- Whether a message that expires at this time (F.message.expires_ms) has expired.
   function expiry.is_over(at)
     return at and tonumber(at) <= now or false
   end
@@ -45,7 +45,7 @@ do
 
   -- The account of a message; nil: the message is gone, or what stands there is none.
   function expiry.account(id)
-    local n = redis.pcall('HGET', P .. 'm:' .. id, 't')
+    local n = redis.pcall('HGET', P .. 'm:' .. id, F.message.target)
     return n and not failed(n) and time_shares.account_of_target(n) or nil
   end
 
@@ -65,19 +65,19 @@ do
 
   -- For a message that was put into a lane.
   function expiry.queued(id, at, lane, entry)
-    call('HSET', P .. 'm:' .. id, 'le', lane .. '/' .. entry)
+    call('HSET', P .. 'm:' .. id, F.message.lane_entry, lane .. '/' .. entry)
     expiry.watch(id, at)
   end
 
   -- For a message whose entry has left its lane because it has expired: promote.lua ends it.
   function expiry.left_lane(id)
-    call('HSET', P .. 'm:' .. id, 'le', '')
+    call('HSET', P .. 'm:' .. id, F.message.lane_entry, '')
     expiry.watch(id, whole(now))
   end
 
   -- For a message that has ended or leaves the shard.
   function expiry.forget(id)
     time_shares.remove('exp', expiry.account(id), id)
-    call('HDEL', P .. 'm:' .. id, 'le')
+    call('HDEL', P .. 'm:' .. id, F.message.lane_entry)
   end
 end

@@ -9,15 +9,10 @@
 -- @include "failures-index.lua"
 -- @include "expiry.lua"
 
--- Failover: a message moves to another target of its route: a failover destination, or back to its first one. In a target's hash: fo the
--- failover targets that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fw destinations of the route's list that did not serve when the target was configured; fa failed attempts after which a
--- message moves to the first of them (absent: when the retries are used up); mv the target does not serve (any more): `a` its destination is
--- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on (guests.lua). In a message's hash:
--- h how often it has moved; hv the failover destinations that it has left, with `~` before one that made no attempt; ha attempts made at its first
--- destination when it left that, or 1000 where that allows no further one; k attempts made elsewhere, which do not count here (of one that came back after
--- 1000, less than 0). In one that is not at its first destination also: o number of its
--- first target, or od its first destination where the message came from another shard; w why it moved,
--- j stamp of its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the outbox.
+-- Failover: a message moves to another target of its route: a failover destination, or back to its first one. A target
+-- that does not serve (any more) has F.target.moves_on: `a` its destination is disabled, suspended or gone, all its messages move on; `g` the route names it no more,
+-- the messages that moved there move on (guests.lua). A message that has moved
+-- has the fields of ../../shard/hash-fields.ts; F.message.attempts_before_move of one that came back after 1000 is less than 0. While it is in another shard its status is `m`.
 --
 -- What a shard does not know of a destination in another one that is judged there on arrival (receive.lua). A message that has come back from there is not
 -- sent again for nothing: the other shard is asked (entry `f` of the outbox, failover-room.lua), one question per target and destination at a time, and
@@ -47,7 +42,9 @@ do
 
   -- What decides where a message may move; without `event`: it is gone or has ended.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg', 's', 'd', 'xp')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.first_target, F.message.first_destination, F.message.moves, F.message.left,
+      F.message.attempts_before_move, F.message.attempts, F.message.attempts_at_first, F.message.move_stamp, F.message.event, F.message.move_reason,
+      F.message.index_stamp, F.message.target, F.message.has_guests, F.message.status, F.message.due_ms, F.message.expires_ms)
     return {
       id = id, at = m[12], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = not expiry.has_ended(m[14]) and m[9],
@@ -59,7 +56,7 @@ do
 
   -- What is known of a candidate in this shard; nil when it is gone.
   local function local_candidate(candidate)
-    local t = call('HMGET', P .. 't:' .. candidate, 'o', 'd', 'cs', 'mv')
+    local t = call('HMGET', P .. 't:' .. candidate, F.target.organization, F.target.destination, F.target.circuit_state, F.target.moves_on)
     return t[1] and { destination = t[2], is_open = t[3] == 'o', does_not_serve = t[4] } or nil
   end
 
@@ -136,7 +133,7 @@ do
       local home = home_of(m.id)
       return home and home .. '/' .. m.first_destination
     end
-    return m.first and call('HEXISTS', P .. 't:' .. m.first, 'o') == 1 and m.first or nil
+    return m.first and call('HEXISTS', P .. 't:' .. m.first, F.target.organization) == 1 and m.first or nil
   end
 
   -- Whether a message, or a member of a batch, came from another destination.
@@ -146,7 +143,7 @@ do
 
   -- The same of one that is looked at for the first time, with the fewest fields: what decides where it may move; nil when it is no guest.
   function failover.guest_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'e', 'bg')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.first_target, F.message.first_destination, F.message.event, F.message.has_guests)
     local is_guest = m[1] or m[2] or m[3] == batch_marker and m[4] == '1'
     local moves = is_guest and failover.moves_of(id)
     return moves and moves.event and moves or nil
@@ -177,7 +174,7 @@ do
       batch_end(id, 'f', why, candidate)
       return
     end
-    local target = call('HMGET', P .. 't:' .. from, 'd', 'o')
+    local target = call('HMGET', P .. 't:' .. from, F.target.destination, F.target.organization)
     local at = target[1]
     -- What fails in another shard tells nobody here.
     if m.attempts > 0 or string.find(candidate, '/', 1, true) then
@@ -196,47 +193,50 @@ do
     end
     local shard, destination = string.match(candidate, '^(%d+)/(.+)$')
     local is_back = is_way_back(m, candidate, shard, destination)
-    local fields = { 'h', m.count + 1, 'k', is_back and m.attempts - m.attempts_at_first or m.attempts, 'ha', m.attempts_at_first }
+    local fields = {
+      F.message.moves, m.count + 1, F.message.attempts_before_move, is_back and m.attempts - m.attempts_at_first or m.attempts,
+      F.message.attempts_at_first, m.attempts_at_first,
+    }
     local function set(field, value)
       fields[#fields + 1] = field
       fields[#fields + 1] = value
     end
     if left ~= '' then
-      set('hv', left)
+      set(F.message.left, left)
     end
-    call('HDEL', key, 'j')
+    call('HDEL', key, F.message.move_stamp)
     if not m.due then
-      call('HDEL', key, 'd')
+      call('HDEL', key, F.message.due_ms)
     end
     if shard or not is_back then
-      set('w', why)
+      set(F.message.move_reason, why)
     end
     if shard then
       if not m.is_away then
-        call('HSET', key, 'o', from)
+        call('HSET', key, F.message.first_target, from)
       end
       local entry = send(shard, 'v', 'm', id, 'd', destination)
-      call('HSET', key, 's', 'm', 'u', shard, 'v', entry, unpack(fields))
+      call('HSET', key, F.message.status, 'm', F.message.shard, shard, F.message.outbox_entry, entry, unpack(fields))
       if m.expires then
         expiry.forget(id)
       end
-      call('HINCRBY', ctl, 'open', -1)
+      call('HINCRBY', ctl, F.control.open_messages, -1)
       return entry
     end
-    set('t', candidate)
-    set('s', m.attempts > 0 and 'r' or 'p')
+    set(F.message.target, candidate)
+    set(F.message.status, m.attempts > 0 and 'r' or 'p')
     if m.attempts > 0 then
-      set('d', whole(now))
+      set(F.message.due_ms, whole(now))
     end
-    destination = call('HGET', P .. 't:' .. candidate, 'd')
+    destination = call('HGET', P .. 't:' .. candidate, F.target.destination)
     if is_back then
-      call('HDEL', key, 'o', 'w')
+      call('HDEL', key, F.message.first_target, F.message.move_reason)
     else
       local stamp = new_stamp()
       index_add(P .. 'i:' .. destination, stamp, id)
-      set('j', stamp)
+      set(F.message.move_stamp, stamp)
       if not m.is_away then
-        set('o', from)
+        set(F.message.first_target, from)
       end
     end
     call('HSET', key, unpack(fields))

@@ -1,6 +1,6 @@
 -- @include "../../shard/includes/shard.lua"
 
--- Attempts are kept at hand, the newest first, as `<message or batch>/<attempt> …`: of a target its newest failed ones, rf in its hash; of one that
+-- Attempts are kept at hand, the newest first, as `<message or batch>/<attempt> …`: of a target its newest failed ones, F.target.recent_failures; of one that
 -- is a webhook endpoint the newest of all instead, `ra:<target>`.
 local with_failure, keep_attempts
 do

@@ -29,10 +29,13 @@ local function finish(id, event, org, n, destination, status, reason, error_type
   end
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
-    begun_ends[id] = { 's', status, 'c', stamp, 'q', reason, error_type and 'er' or nil, error_type }
+    begun_ends[id] = {
+      F.message.status, status, F.message.end_stamp, stamp, F.message.dead_letter_reason, reason,
+      error_type and F.message.end_error_type or nil, error_type,
+    }
     index_add(P .. 'i:dead:' .. org, stamp, id)
-    note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
-    local t = call('HMGET', P .. 't:' .. n, 'r', 'al', 'oe')
+    note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
+    local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.has_alerts, F.target.has_own_events)
     if t[1] then
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
     end
@@ -46,20 +49,20 @@ local function finish(id, event, org, n, destination, status, reason, error_type
       note_end(org, t[1], first_destination(id, destination), 'f', 1, id)
     end
     if t[3] and not is_cancelled then
-      note_own('q', org, t[1], destination, id, reason)
+      note_own(F.own_events.dead, org, t[1], destination, id, reason)
     end
     return unpack(begun_ends[id])
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
-  return 's', status, 'c', stamp
+  return F.message.status, status, F.message.end_stamp, stamp
 end
 
 -- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Returns the same.
 local function finish_unsent(id, event, org, n, status, why)
   local stamp = new_stamp()
   hold_event(event, org, -1)
-  note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
-  local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
+  note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
+  local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.destination, F.target.has_alerts)
   local route = t[1] or ''
   feed.message(status, org, id, event, n, t[2] or '-', nil, route)
   if status == 't' then
@@ -78,24 +81,24 @@ local function finish_unsent(id, event, org, n, status, why)
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
   if why == '' then
-    return 's', status, 'c', stamp
+    return F.message.status, status, F.message.end_stamp, stamp
   end
-  return 's', status, 'c', stamp, 'fm', why
+  return F.message.status, status, F.message.end_stamp, stamp, F.message.unsent_reason, why
 end
 
 -- Sends an unfinished message that nobody holds to the dead letters; of a batch each member. `error_type` as in finish.
 local function bury(id, org, reason, error_type)
-  if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+  if call('HGET', P .. 'm:' .. id, F.message.event) == batch_marker then
     batch_end(id, 'q', reason)
     return
   end
-  local m = call('HMGET', P .. 'm:' .. id, 't', 's', 'e', 'xp')
+  local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.status, F.message.event, F.message.expires_ms)
   local n = m[1] or ''
   count_status(org, m[2], 'q')
-  call('HDEL', P .. 'm:' .. id, 'd')
+  call('HDEL', P .. 'm:' .. id, F.message.due_ms)
   if m[4] then
     expiry.forget(id)
   end
-  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason, error_type))
-  call('HINCRBY', ctl, 'open', -1)
+  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, F.target.destination) or '', 'q', reason, error_type))
+  call('HINCRBY', ctl, F.control.open_messages, -1)
 end

@@ -3,9 +3,9 @@
 -- @include "lanes.lua"
 -- @include "failover.lua"
 
--- Of a target that its route names no more (mv `g` in failover.lua) the messages that came from another destination, its guests, move on, whatever keeps it from
--- sending. A script looks at so many unread entries, and at each of them once: gl and gr in the target's hash name the last one of the lane of fresh
--- messages and of that of retries. The next setting of the target deletes them. What is appended later has a larger id.
+-- Of a target that its route names no more (F.target.moves_on is `g`, failover.lua) the messages that came from another destination, its guests, move on, whatever keeps it from
+-- sending. A script looks at so many unread entries, and at each of them once: F.target.seen_fresh_entry and F.target.seen_retry_entry name the last one
+-- of the lane of fresh messages and of that of retries. The next setting of the target deletes them. What is appended later has a larger id.
 local guest_looks = 100
 
 -- Targets with entries that the script has not looked at.
@@ -13,13 +13,13 @@ local with_unseen = {}
 
 local function send_guests_away(n, t)
   local seen, has_moved = {}, false
-  for _, lane in ipairs({ n, t.rl and retry_lane(n) or nil }) do
-    local field = lane == n and 'gl' or 'gr'
+  for _, lane in ipairs({ n, t[F.target.has_retry_lane] and retry_lane(n) or nil }) do
+    local field = lane == n and F.target.seen_fresh_entry or F.target.seen_retry_entry
     local entries = unread(lane, guest_looks + 1, t[field])
     for k = 1, math.min(guest_looks, #entries) do
       local entry, id = entries[k][1], entries[k][2][2]
       local guest = failover.guest_of(id)
-      local place = guest and failover.next_place(guest, t.fo, t.mv)
+      local place = guest and failover.next_place(guest, t[F.target.failover_targets], t[F.target.moves_on])
       if place then
         remove_entry(lane, entry)
         failover.move(guest, n, place, 'destination_unavailable')
@@ -43,7 +43,7 @@ end
 -- At the end of the script: a target with entries that it has not looked at is ready, whatever blocks it, so that it is visited again.
 local function go_on_with_guests()
   for n in pairs(with_unseen) do
-    local blocked = call('HGET', P .. 't:' .. n, 'b')
+    local blocked = call('HGET', P .. 't:' .. n, F.target.blocked_by)
     if blocked then
       unblock(n, blocked)
     end

@@ -36,16 +36,16 @@ local function put_back(handle, worker, id)
     return false
   end
   call('XDEL', P .. 'w:' .. lane, entry)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'io')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.destination, F.target.in_order)
   if t[1] then
     release_places(handle, n, t[1], t[2])
   end
-  local m = call('HMGET', P .. 'm:' .. id, 's', 'n', 'xp', 'cx')
+  local m = call('HMGET', P .. 'm:' .. id, F.message.status, F.message.attempts, F.message.expires_ms, F.message.cancellation)
   if m[4] and t[1] then
     bury(id, t[1], cancelled.reason)
   elseif m[1] then
     local attempts = tonumber(m[2] or '0')
-    call('HSET', P .. 'm:' .. id, 's', waiting_letter(attempts))
+    call('HSET', P .. 'm:' .. id, F.message.status, waiting_letter(attempts))
     if t[1] then
       count_status(t[1], 'a', waiting_letter(attempts))
     end

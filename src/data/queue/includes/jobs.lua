@@ -22,7 +22,8 @@ end
 -- then of no use.
 local function add_job(lane, entry, id, unheld)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 's', 'xp')
+  local m = call('HMGET', key, F.message.event, F.message.attempts, F.message.max_attempts, F.message.first_target, F.message.attempts_before_move,
+    F.message.move_reason, F.message.first_destination, F.message.has_output, F.message.transform, F.message.status, F.message.expires_ms)
   local event, attempts = m[1], m[2] or '0'
   if not event or expiry.has_ended(m[10]) then
     return nil
@@ -31,8 +32,8 @@ local function add_job(lane, entry, id, unheld)
     expiry.left_lane(id)
     return nil
   end
-  call('HSET', key, 's', 'a')
-  local first = m[7] or m[4] and call('HGET', P .. 't:' .. m[4], 'd') or ''
+  call('HSET', key, F.message.status, 'a')
+  local first = m[7] or m[4] and call('HGET', P .. 't:' .. m[4], F.target.destination) or ''
   job_lines[#job_lines + 1] = table.concat(
     { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
   if event ~= batch_marker and not known_events[event] then

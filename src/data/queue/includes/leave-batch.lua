@@ -3,7 +3,7 @@
 -- Leaves a member out of the attempts of its batch that follow, where none is under way: it ends with the batch, as a dead letter with this reason
 -- (end-batches.lua). Returns the state of the batch; nil: it is gone.
 local function leave_batch(id, batch, reason)
-  local b = call('HMGET', P .. 'm:' .. batch, 's', 'n')
+  local b = call('HMGET', P .. 'm:' .. batch, F.message.status, F.message.attempts)
   if b[1] and b[1] ~= 'a' and b[1] ~= 'e' then
     call('HSETNX', P .. 'bu:' .. batch, id, 'q' .. reason .. '/' .. (b[2] or '0'))
   end

@@ -4,7 +4,7 @@
 
 -- Ends the stay of messages at a target whose route or destination is gone.
 
--- The failover targets, as fo in failover.lua, of names after `<`; nil without that.
+-- The failover targets, as in F.target.failover_targets, of names after `<`; nil without that.
 local function failover_of_names(org, route, names)
   if string.sub(names, 1, 1) ~= '<' then
     return nil

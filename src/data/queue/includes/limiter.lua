@@ -1,6 +1,6 @@
 -- @include "../../shard/includes/shard.lua"
 
--- A limiter `l:<destination>`: e emission interval in µs and u burst (rate), c largest concurrency. Absent: unlimited.
+-- A limiter `l:<destination>` has the fields of F.limiter (../../shard/hash-fields.ts).
 
 -- GCRA: how many may go now, and else after how many µs the next may. Nothing is charged.
 local function rate_peek(limiter, emission, burst)

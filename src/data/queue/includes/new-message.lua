@@ -32,19 +32,19 @@ local function new_message(event, org, n, target)
       due = nil
     end
   end
-  local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', stamp }
+  local fields = { F.message.event, event, F.message.target, n, F.message.status, 'p', F.message.max_attempts, max, F.message.index_stamp, stamp }
   if subscription then
-    fields[11], fields[12] = 'sb', subscription
+    fields[11], fields[12] = F.message.subscription, subscription
     if transform ~= '' then
-      fields[13], fields[14] = 'tf', transform
+      fields[13], fields[14] = F.message.transform, transform
     end
   end
   if due then
-    fields[#fields + 1] = 'd'
+    fields[#fields + 1] = F.message.due_ms
     fields[#fields + 1] = whole(due)
   end
   if expires then
-    fields[#fields + 1] = 'xp'
+    fields[#fields + 1] = F.message.expires_ms
     fields[#fields + 1] = expires
   end
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
@@ -77,7 +77,7 @@ local function new_message(event, org, n, target)
     return false, entry
   end
   -- The lane of retries of a target that forms batches has batches alone.
-  if target.is_paced and not call('HGET', P .. 't:' .. n, 'bt') then
+  if target.is_paced and not call('HGET', P .. 't:' .. n, F.target.batch_layout) then
     enqueue_retry(n, target.id, expires)
   else
     enqueue(n, target.id, expires)

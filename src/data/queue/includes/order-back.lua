@@ -10,7 +10,7 @@ do
   local moves_left = 1000
 
   local function accepted(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'i', 'xp')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.index_stamp, F.message.expires_ms)
     local ms, number = string.match(m[1] or '', '^(%d+)-(%d+)$')
     return { id = id, expires = m[2], ms = tonumber(ms or '0'), number = tonumber(number or '0') }
   end

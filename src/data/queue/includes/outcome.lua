@@ -9,9 +9,9 @@ local function write_consecutive_failures(n, c)
   end
   c.has_unwritten_failures = false
   if c.failures > 0 then
-    call('HSET', P .. 't:' .. n, 'cn', c.failures)
+    call('HSET', P .. 't:' .. n, F.target.consecutive_failures, c.failures)
   else
-    call('HDEL', P .. 't:' .. n, 'cn')
+    call('HDEL', P .. 't:' .. n, F.target.consecutive_failures)
   end
 end
 
@@ -29,14 +29,14 @@ local function circuit_result(n, c, generation, succeeded, id)
     if is_probe or c.failures >= c.threshold then
       write_consecutive_failures(n, c)
       if not is_probe then
-        tally_target(call('HGET', P .. 't:' .. n, 'o'), n, 'c', 1)
+        tally_target(call('HGET', P .. 't:' .. n, F.target.organization), n, 'c', 1)
       end
       circuit_begin(n, 'o', id)
       c.state, c.generation, c.changed = 'o', generation + 1, true
     end
   elseif is_probe then
     c.probes = c.probes + 1
-    call('HSET', P .. 't:' .. n, 'cp', c.probes)
+    call('HSET', P .. 't:' .. n, F.target.successful_probes, c.probes)
     if c.probes >= c.probe_threshold then
       circuit_begin(n, 'c', id)
       c.state, c.generation, c.failures, c.changed = nil, generation + 1, 0, true

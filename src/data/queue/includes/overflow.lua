@@ -13,7 +13,7 @@ local function overflow(id, n, org, destination)
   if not room or room > 0 then
     return false
   end
-  local t = call('HMGET', P .. 't:' .. n, 'g', 'fo')
+  local t = call('HMGET', P .. 't:' .. n, F.target.revision, F.target.failover_targets)
   if not t[1] then
     return false
   end

@@ -2,13 +2,13 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 
--- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
+-- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (F.target.has_own_events). They
 -- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
 -- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month, s a signing
 -- secret that was rotated (all three with rt `-`, what they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before, h the hops of
 -- the cause, if that is not a message.
 --
--- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`; mn the month and step that were noted last.
+-- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
 local own_per_minute = 20
 local own_kept_ms = 86400000
 local own_number_kept_ms = 5356800000

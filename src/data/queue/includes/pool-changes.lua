@@ -8,7 +8,7 @@ local function to_own_pool(org, wrong)
   local own = mark_of(org)
   call('ZREM', P .. 'ready' .. wrong, org)
   if call('EXISTS', P .. 'ready:' .. org) == 1 and not call('ZSCORE', P .. 'ready' .. own, org) then
-    call('ZADD', P .. 'ready' .. own, call('HGET', ctl, 'vt' .. own) or '0', org)
+    call('ZADD', P .. 'ready' .. own, call('HGET', ctl, F.control.virtual_clock .. own) or '0', org)
     ring(true, own)
   end
 end
@@ -21,9 +21,9 @@ local function set_pool(org, mark)
   end
   marks[org] = mark
   if mark == '' then
-    call('HDEL', P .. 'o:' .. org, 'pl')
+    call('HDEL', P .. 'o:' .. org, F.organization.pool)
   else
-    call('HSET', P .. 'o:' .. org, 'pl', mark)
+    call('HSET', P .. 'o:' .. org, F.organization.pool, mark)
     call('SADD', P .. 'pools', mark)
     call('SADD', P .. 'pool' .. mark, org)
   end

@@ -5,7 +5,7 @@
 local rooms = {}
 local function queue_room(destination)
   if rooms[destination] == nil then
-    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
+    local l = call('HMGET', P .. 'l:' .. destination, F.limiter.max_queued, F.limiter.targets)
     local room = false
     if l[1] then
       room = tonumber(l[1])

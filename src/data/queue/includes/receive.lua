@@ -10,7 +10,7 @@
 -- Queues a message that has come from another shard, unless its target cannot take it: then it goes on to the next one, or back. One that overflowed
 -- and comes back to a queue that is full is a dead letter, and so is one that expired on its way.
 local function receive(id, n, org, why)
-  local t = call('HMGET', P .. 't:' .. n, 'd', 'cs', 'mv', 'fo')
+  local t = call('HMGET', P .. 't:' .. n, F.target.destination, F.target.circuit_state, F.target.moves_on, F.target.failover_targets)
   local m = failover.moves_of(id)
   if expiry.is_over(m.expires) then
     bury(id, org, expiry.reason(org))

@@ -67,7 +67,7 @@ local function remove_from_indexes(id, t, first_target, stamp, has_failed)
   end
   index_remove(P .. 'i:' .. t[1], stamp, id)
   index_remove(P .. 'i:' .. t[2], stamp, id)
-  local first = first_target and call('HGET', P .. 't:' .. first_target, 'd') or t[3]
+  local first = first_target and call('HGET', P .. 't:' .. first_target, F.target.destination) or t[3]
   index_remove(P .. 'i:' .. first, stamp, id)
 end
 
@@ -98,7 +98,7 @@ end
 -- Of the results of a pack that stand in a history one by one, the last takes the pack with it.
 local function remove_result(id)
   local name, number = packed.place_of(id)
-  local m = name and call('HMGET', P .. 'm:' .. name, 'e', 'po', 'i', 'pn') or {}
+  local m = name and call('HMGET', P .. 'm:' .. name, F.message.event, F.message.pack_organization, F.message.index_stamp, F.message.pack_count) or {}
   if m[1] and number + 1 == tonumber(m[4]) then
     remove_pack(name, m[1], m[2], m[3])
   end
@@ -108,13 +108,15 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad', 'po', 'xp')
+  local m = call('HMGET', key, F.message.event, F.message.target, F.message.index_stamp, F.message.end_stamp, F.message.status,
+    F.message.first_target, F.message.move_stamp, F.message.dead_letter_reason, F.message.outbox_entry, F.message.attempts, F.message.moves,
+    F.message.detail_bytes, F.message.pack_organization, F.message.expires_ms)
   if m[13] then
     return remove_pack(id, m[1], m[13], m[3])
   elseif not m[1] then
     return remove_result(id)
   end
-  local t = call('HMGET', P .. 't:' .. m[2], 'o', 'r', 'd')
+  local t = call('HMGET', P .. 't:' .. m[2], F.target.organization, F.target.route, F.target.destination)
   local home, home_key = home_of(id)
   if home then
     send(home, 'r', 'm', home_key)
@@ -137,7 +139,7 @@ local function remove_message(id)
     end
   elseif m[5] ~= 'm' then
     retry_over(m[2], id)
-    call('HINCRBY', ctl, 'open', -1)
+    call('HINCRBY', ctl, F.control.open_messages, -1)
     hold_event(m[1], t[1], -1)
   elseif is_sending(m[9]) then
     hold_event(m[1], t[1], -1)

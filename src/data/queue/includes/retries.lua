@@ -63,12 +63,12 @@ local function retry_over(n, id)
   if not time_shares.remove('due', time_shares.account_of_target(n), n .. ' ' .. id) then
     return false
   end
-  if call('HEXISTS', P .. 'scheduled', n) == 1 and call('HGET', P .. 'm:' .. id, 's') == 'p' then
+  if call('HEXISTS', P .. 'scheduled', n) == 1 and call('HGET', P .. 'm:' .. id, F.message.status) == 'p' then
     scheduled.count_out(n)
   end
   count_out(n, 1)
   scheduled.forget(n)
-  if call('HGET', P .. 't:' .. n, 'b') == '~o' .. n then
+  if call('HGET', P .. 't:' .. n, F.target.blocked_by) == '~o' .. n then
     -- What waited for it goes on.
     activate(n)
   end

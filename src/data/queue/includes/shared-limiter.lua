@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 
--- A limiter that the targets of one application share: in any window of time they get at most so many messages together. In the hash
--- `l:<application>` w its windows, `<ms> <largest number> …`, and v the revision that they are of; in the target's hash lp the application.
+-- A limiter that the targets of one application share: in any window of time they get at most so many messages together. `l:<application>`
+-- has its windows; F.target.shared_limiter is the application.
 -- GCRA cannot do this: with the burst that a limit per hour means it lets through twice of that in an hour.
 --
 -- `used:<application>` is what was given out, packed: per window (ms) its sixtieths that are not over, `{number, count, …}`, the oldest
@@ -20,7 +20,7 @@ local function shared_limiter(name)
   if used['until'] and used['until'] > now then
     limiter.woken, limiter['until'] = used.woken, used['until']
   end
-  for ms, most in string.gmatch(call('HGET', P .. 'l:' .. name, 'w') or '', '(%d+) (%d+)') do
+  for ms, most in string.gmatch(call('HGET', P .. 'l:' .. name, F.limiter.windows) or '', '(%d+) (%d+)') do
     local window = { ms = tonumber(ms), most = tonumber(most), parts = {}, sum = 0 }
     local parts = used[ms] or {}
     window.part_ms = window.ms / window_parts

@@ -13,6 +13,6 @@ local slow_ms = 1000
 -- A target that turns out not to be slow waits no longer.
 local function slow_release(n, blocked)
   call('ZREM', P .. 'wait:' .. blocked, n)
-  call('HDEL', P .. 't:' .. n, 'b')
+  call('HDEL', P .. 't:' .. n, F.target.blocked_by)
   activate(n)
 end

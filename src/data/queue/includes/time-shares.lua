@@ -20,7 +20,7 @@ do
   -- The account of a target; nil: the target is gone, or what stands there is none.
   function time_shares.account_of_target(n)
     if accounts[n] == nil then
-      local org = redis.pcall('HGET', P .. 't:' .. n, 'o')
+      local org = redis.pcall('HGET', P .. 't:' .. n, F.target.organization)
       accounts[n] = org and not failed(org) and account_of(org) or false
     end
     return accounts[n] or nil

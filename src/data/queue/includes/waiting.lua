@@ -42,8 +42,8 @@ end
 -- priority are woken first, then who waits longest.
 local function park(n, org, limiter, at)
   deactivate(n, org)
-  local priority = tonumber(call('HGET', P .. 't:' .. n, 'pr') or '0')
-  call('HSET', P .. 't:' .. n, 'b', limiter)
+  local priority = tonumber(call('HGET', P .. 't:' .. n, F.target.priority) or '0')
+  call('HSET', P .. 't:' .. n, F.target.blocked_by, limiter)
   call('ZADD', P .. 'wait:' .. limiter, 'NX', whole(counter() - priority * 1099511627776), n)
   waiting.add_sooner(limiter, org, at)
 end

@@ -32,7 +32,7 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
         return false
       end
       local id = entry[2][2]
-      local m = call('HMGET', P .. 'm:' .. id, 'd', 'i', 's')
+      local m = call('HMGET', P .. 'm:' .. id, F.message.due_ms, F.message.index_stamp, F.message.status)
       local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
       if now - math.max(began, queued_ms) < longest_ms then
         return false
@@ -53,7 +53,7 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
     return true
   end
   local more = expire(n)
-  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 and expire(retry_lane(n)) then
+  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1 and expire(retry_lane(n)) then
     more = true
   end
   remove_drained(n)

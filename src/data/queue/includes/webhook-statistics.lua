@@ -48,7 +48,7 @@ local function with_webhook_sums(org, changes, at_ms)
     local n, detail = string.match(field, '^(%d+)(.*)$')
     if n then
       if not names[n] then
-        local application = call('HGET', P .. 't:' .. n, 'r')
+        local application = call('HGET', P .. 't:' .. n, F.target.route)
         names[n] = { n, '*', application and '*' .. application or nil }
       end
       local is_uncounted_end = detail == '!filtered' or detail == '!cancelled'

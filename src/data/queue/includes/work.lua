@@ -3,7 +3,7 @@
 -- @include "../../shard/includes/target.lua"
 
 -- Appends a message to a lane of its target, which is made on demand. The entry id comes from the shard's counter, so that a
--- stream made again never repeats an id that a slow worker still knows. `expires`: field xp of the message, if it has one.
+-- stream made again never repeats an id that a slow worker still knows. `expires`: when the message expires, if it does.
 local streams_seen = {}
 local function enqueue_in(lane, id, expires)
   local w = P .. 'w:' .. lane
@@ -12,9 +12,9 @@ local function enqueue_in(lane, id, expires)
     if call('EXISTS', w) == 0 then
       local n = number_of_lane(lane)
       if lane ~= n then
-        call('HSET', P .. 't:' .. n, 'rl', '1')
-      elseif call('HGET', P .. 't:' .. n, 'b') == 'cap' then
-        call('HDEL', P .. 't:' .. n, 'b')
+        call('HSET', P .. 't:' .. n, F.target.has_retry_lane, '1')
+      elseif call('HGET', P .. 't:' .. n, F.target.blocked_by) == 'cap' then
+        call('HDEL', P .. 't:' .. n, F.target.blocked_by)
       end
       call('XGROUP', 'CREATE', w, 'g', '0', 'MKSTREAM')
     end

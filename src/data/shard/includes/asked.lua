@@ -4,7 +4,10 @@
 -- @include "shard.lua"
 
 -- Which messages a filter of routes, destinations and attempts may let pass.
-local asked = { max = 1000, fields = { 's', 'bt', 'e', 't', 'q', 'o', 'od', 'n' } }
+local asked = {
+  max = 1000, fields = { F.message.status, F.message.batch, F.message.event, F.message.target, F.message.dead_letter_reason, F.message.first_target,
+  F.message.first_destination, F.message.attempts },
+}
 do
   local routes, destinations, outcome = '', '', nil
 
@@ -31,7 +34,7 @@ do
     end
     local n = m[4]
     if target_fits[n] == nil then
-      local t = call('HMGET', P .. 't:' .. n, 'r', 'd')
+      local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.destination)
       target_fits[n] = { asked.is_one_of(routes, t[1]), asked.is_one_of(destinations, t[2]) }
     end
     local fits = target_fits[n]

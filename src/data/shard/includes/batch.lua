@@ -1,17 +1,16 @@
 -- @include "shard.lua"
 -- @include "hints.lua"
 
--- Targets whose messages go out in batches (warehouses). In the target's hash: bt the layout of their objects (absent: messages go
--- out one by one), bn, bb, ba the records, bytes and age (ms) at which a batch is complete, bl the last entry that was
--- counted and bs the bytes up to it.
+-- Targets whose messages go out in batches (warehouses). What makes a batch complete stands in
+-- the target's hash (../hash-fields.ts).
 --
 -- Messages gather in the lane of the fresh ones. A batch takes them out of there, and from then on is treated as one message:
--- `m:<batch>` with e `*`, t, s, n, x, d and attempts, standing in the lane of retries, in `held` or `due`; h is the largest of its
--- members', hv the ones of all of them. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
+-- `m:<batch>` with the event `*`, standing in the lane of retries, in `held` or `due`; F.message.moves is the largest of its
+-- members', F.message.left the ones of all of them. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
 -- that a repeat writes the same objects again, but for what is too large to be written at once: its newest members leave (batch-cut.lua)
 -- before the rest is written. A member has `y` before the semicolon when the output of a transform is kept for it. Members that are not
--- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. The members
--- have bt the batch. `bs:<target>` is the set of its batches. bg of a batch is `1` when a member came from another destination (failover.lua), else `0`.
+-- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. `bs:<target>` is the
+-- set of the batches of a target.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
 local batch_marker = '*'
 
@@ -22,7 +21,7 @@ local function batch_head(n)
     return 0, nil
   end
   local head = call('XRANGE', P .. 'w:' .. n, '-', '+', 'COUNT', 1)[1]
-  local m = call('HMGET', P .. 'm:' .. head[2][2], 'j', 'i', 'd', 'n')
+  local m = call('HMGET', P .. 'm:' .. head[2][2], F.message.move_stamp, F.message.index_stamp, F.message.due_ms, F.message.attempts)
   local queued = tonumber(string.match(m[1] or m[2] or '0', '^(%d+)'))
   -- A scheduled one is queued when its time comes.
   return length, math.max(queued, not m[4] and tonumber(m[3] or '0') or 0)
@@ -31,17 +30,17 @@ end
 -- Whether so many bytes of events are waiting; what was counted before is not counted again.
 local function batch_has_bytes(n, limit)
   local key = P .. 't:' .. n
-  local counted = call('HMGET', key, 'bl', 'bs')
+  local counted = call('HMGET', key, F.target.batch_counted_entry, F.target.batch_counted_bytes)
   local last, bytes = counted[1], tonumber(counted[2] or '0')
   for _, entry in ipairs(call('XRANGE', P .. 'w:' .. n, last and '(' .. last or '-', '+', 'COUNT', 1000)) do
     if bytes >= limit then
       break
     end
-    bytes = bytes + call('STRLEN', P .. 'e:' .. (call('HGET', P .. 'm:' .. entry[2][2], 'e') or ''))
+    bytes = bytes + call('STRLEN', P .. 'e:' .. (call('HGET', P .. 'm:' .. entry[2][2], F.message.event) or ''))
     last = entry[1]
   end
   if last then
-    call('HSET', key, 'bl', last, 'bs', bytes)
+    call('HSET', key, F.target.batch_counted_entry, last, F.target.batch_counted_bytes, bytes)
   end
   return bytes >= limit
 end
@@ -52,7 +51,7 @@ local function batch_ready(n)
   if not since then
     return false, nil
   end
-  local b = call('HMGET', P .. 't:' .. n, 'bn', 'bb', 'ba')
+  local b = call('HMGET', P .. 't:' .. n, F.target.batch_records, F.target.batch_bytes, F.target.batch_age_ms)
   local due = since + tonumber(b[3])
   return length >= tonumber(b[1]) or now >= due or batch_has_bytes(n, tonumber(b[2])), due
 end
@@ -65,7 +64,7 @@ local function batch_release(n, limiter)
   if is_ready then
     call('ZREM', P .. 'wait:' .. limiter, n)
     call('ZREM', P .. 'waiting', limiter)
-    call('HDEL', P .. 't:' .. n, 'b')
+    call('HDEL', P .. 't:' .. n, F.target.blocked_by)
   end
   return is_ready
 end
@@ -74,6 +73,7 @@ end
 -- (why, candidate; failover.lua).
 local function batch_end(id, how, why, candidate)
   hints.batches = 1
-  call('HSET', P .. 'm:' .. id, 's', 'e', 'how', how, 'why', why or '', 'to', candidate or '')
+  call('HSET', P .. 'm:' .. id, F.message.status, 'e', F.message.batch_end, how, F.message.batch_end_reason, why or '', F.message.batch_moves_to,
+    candidate or '')
   call('RPUSH', P .. 'ended', id)
 end

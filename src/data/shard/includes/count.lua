@@ -138,7 +138,7 @@ local function count_end(org, n, destination, how)
   local has_succeeded = how == 'd' or how == 'o'
   add_end(deliveries_of(org, destination), has_succeeded)
   if is_for_webhooks(org) then
-    local application = call('HGET', P .. 't:' .. n, 'r')
+    local application = call('HGET', P .. 't:' .. n, F.target.route)
     if application then
       add_end(deliveries_of(org, 'total:' .. application), has_succeeded)
     end

@@ -1,6 +1,6 @@
 -- @include "shard.lua"
 
--- Targets whose messages go out in order: io in the target's hash; the set `ordered` has their numbers. At most one message is under way at a
+-- Targets whose messages go out in order have F.target.in_order; the set `ordered` has their numbers. At most one message is under way at a
 -- time. The lane of retries comes first, and no fresh message goes out while a message waits in `due` or stands in the lane of retries. So
 -- what comes back without an attempt (put_back, outcome `b`) stands in the lane of retries, too, by its acceptance (../../queue/includes/order-back.lua).
 -- While its next message waits for its retry the target waits under the limiter `~o<target>`. A script that changes what it waits for calls
@@ -14,11 +14,11 @@ end
 
 -- Lets a target go on that waits for a retry, once that stands in its lane or is gone.
 local function order_release(n, limiter)
-  if call('HEXISTS', P .. 't:' .. n, 'rl') == 0 and waiting_retries(n) > 0 then
+  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 0 and waiting_retries(n) > 0 then
     return false
   end
   call('ZREM', P .. 'wait:' .. limiter, n)
   call('ZREM', P .. 'waiting', limiter)
-  call('HDEL', P .. 't:' .. n, 'b')
+  call('HDEL', P .. 't:' .. n, F.target.blocked_by)
   return true
 end

@@ -1,10 +1,8 @@
 -- @include "shard.lua"
 
--- Results of the routes whose filter an event has not met: one record per event, `m:<pack>`, a hash with the fields of a message that has ended (`e`, `s`,
--- `i`, `c`) and
---   po  organization
---   pn  how many results it has
---   pk  their text (../packed-results.ts); of a longer one the field `~` of `y:<event>`, where it counts to the bytes of the event
+-- Results of the routes whose filter an event has not met: one record per event, `m:<pack>`, a hash with the fields event, status,
+-- index_stamp and end_stamp of a message that has ended, and those of a pack: its organization, how many results it has, and their text (../packed-results.ts). A text
+-- above 512 bytes stands in the field `~` of `y:<event>`, where it counts to the bytes of the event.
 -- A pack is named by the first 21 characters of the key of its event, and the delivery of a result by those and its number, four digits of base 32. Its
 -- entries in indexes have the stamp of its first result; the numbers behind it belong to the others. `i:pk:<org>` is the index of packs.
 local packed = {}
@@ -51,7 +49,8 @@ do
   -- Returns the text where it counts to the bytes of the event, else ''.
   function packed.store(pack, event, org, stamp, count, text)
     local key, is_long = P .. 'm:' .. pack, #text > max_short
-    call('HSET', key, 'e', event, 's', 'f', 'i', stamp, 'c', stamp, 'po', org, 'pn', count, 'pk', is_long and '' or text)
+    call('HSET', key, F.message.event, event, F.message.status, 'f', F.message.index_stamp, stamp, F.message.end_stamp, stamp,
+      F.message.pack_organization, org, F.message.pack_count, count, F.message.pack_text, is_long and '' or text)
     if is_long then
       call('HSET', P .. 'y:' .. event, '~', text)
     end
@@ -64,7 +63,8 @@ do
 
   -- What is stored of a pack: {event, org, count, ms, number of its first result, text}; nil when it is gone.
   function packed.read(pack)
-    local m = call('HMGET', P .. 'm:' .. pack, 'e', 'po', 'pn', 'i', 'pk')
+    local m = call('HMGET', P .. 'm:' .. pack, F.message.event, F.message.pack_organization, F.message.pack_count, F.message.index_stamp,
+      F.message.pack_text)
     if not m[3] then
       return nil
     end
@@ -103,12 +103,14 @@ do
   -- A result as message_view (view.lua) has a message.
   function packed.view(pack, result)
     local stamp = pack.ms .. '-' .. whole(pack.first + result[1])
-    local m = { 'e', pack.event, 's', 'f', 'x', '0', 'i', stamp, 'c', stamp }
+    local m = {
+      F.message.event, pack.event, F.message.status, 'f', F.message.max_attempts, '0', F.message.index_stamp, stamp, F.message.end_stamp, stamp,
+    }
     local number = tonumber(string.match(result[3], ' (%d+)$') or '0')
     for text in string.gmatch(string.match(pack.text, '^[^\n]*'), '[^\t]+') do
       number = number - 1
       if number == 0 then
-        m[#m + 1], m[#m + 2] = 'fm', text
+        m[#m + 1], m[#m + 2] = F.message.unsent_reason, text
       end
     end
     return { m, pack.org, result[2], '', '', '', '', '', '', '' }
@@ -134,6 +136,6 @@ do
   -- The event of a message or of a result of a pack; nil when it is gone.
   function packed.event_of(id)
     local name = packed.place_of(id)
-    return call('HGET', P .. 'm:' .. id, 'e') or name and call('HGET', P .. 'm:' .. name, 'e') or nil
+    return call('HGET', P .. 'm:' .. id, F.message.event) or name and call('HGET', P .. 'm:' .. name, F.message.event) or nil
   end
 end

@@ -24,7 +24,7 @@ local function counter(count)
   count = count or 1
   if counter_next + count - 1 > counter_last then
     local taken = math.max(32, count)
-    counter_last = call('HINCRBY', ctl, 'n', taken)
+    counter_last = call('HINCRBY', ctl, F.control.counter, taken)
     counter_next = counter_last - taken + 1
   end
   counter_next = counter_next + count
@@ -42,10 +42,10 @@ end
 local stamp_head = nil
 local function new_stamp(count)
   if stamp_head == nil then
-    local last = tonumber(call('HGET', ctl, 'ms') or '0')
+    local last = tonumber(call('HGET', ctl, F.control.newest_index_ms) or '0')
     local ms = math.max(now, last)
     if ms > last then
-      call('HSET', ctl, 'ms', ms)
+      call('HSET', ctl, F.control.newest_index_ms, ms)
     end
     stamp_head = ms .. '-'
   end

@@ -18,7 +18,7 @@ local function target_waiting(n)
     end
   end
   look_at(n)
-  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1 then
     look_at(retry_lane(n))
   end
   return backlog, oldest, scheduled

@@ -4,15 +4,11 @@
 -- @include "pools.lua"
 -- @include "shard.lua"
 
--- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
--- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p since when it is
--- paused (ms; 1: by a release that noted no time), pr priority, al its route has alerts,
--- oe its organization receives Posthorn's own events (own-events.lua), od and ow what was said last of its endpoint (own-note.lua),
--- b what blocks it: `cap` (its own concurrency), `?` (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not
--- complete), `~o<number>` (the retry of an earlier message: order.lua), or the limiter under which it waits (its own, or the one that it shares: lp). With p or b it is not in `ready`.
--- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
+-- A target is `t:<number>`, a hash with the fields of `F.target` (../hash-fields.ts). What blocks it (F.target.blocked_by): `cap` (its own concurrency), `?`
+-- (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not complete), `~o<number>` (the retry of an earlier message: order.lua), or
+-- the limiter under which it waits (its own, or the one that it shares). A target that is blocked or paused is not in `ready`.
 --
--- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
+-- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (F.target.has_retry_lane), so that a wall of
 -- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
 local function retry_lane(n)
   return n .. 'r'
@@ -28,7 +24,7 @@ local woken = {}
 -- Puts a target into `ready` unless it is there, blocked or paused; answers whether it did.
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
 local function activate(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'p', 'f')
+  local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.blocked_by, F.target.paused_since_ms, F.target.finish_tag)
   local org, blocked = t[1], t[2]
   if not org or t[3] then
     return false
@@ -43,14 +39,14 @@ local function activate(n)
   if call('ZSCORE', ready, n) then
     return false
   end
-  local o = call('HMGET', P .. 'o:' .. org, 'c', 'f', 'pl')
+  local o = call('HMGET', P .. 'o:' .. org, F.organization.clock, F.organization.finish_tag, F.organization.pool)
   local mark = o[3] or ''
   marks[org] = mark
   call('ZADD', ready, math.max(tonumber(o[1] or '0'), tonumber(t[4] or '0')), n)
   if call('ZSCORE', P .. 'ready' .. mark, org) then
     woken[mark] = woken[mark] or false
   else
-    call('ZADD', P .. 'ready' .. mark, math.max(tonumber(call('HGET', ctl, 'vt' .. mark) or '0'), tonumber(o[2] or '0')), org)
+    call('ZADD', P .. 'ready' .. mark, math.max(tonumber(call('HGET', ctl, F.control.virtual_clock .. mark) or '0'), tonumber(o[2] or '0')), org)
     woken[mark] = true
   end
   return true
@@ -82,7 +78,7 @@ end
 local wake
 do
   local function wake_target(n)
-    call('HDEL', P .. 't:' .. n, 'b')
+    call('HDEL', P .. 't:' .. n, F.target.blocked_by)
     activate(n)
   end
 
@@ -105,7 +101,7 @@ end
 
 -- Takes a target out of what it waits for.
 local function unblock(n, limiter)
-  call('HDEL', P .. 't:' .. n, 'b')
+  call('HDEL', P .. 't:' .. n, F.target.blocked_by)
   call('ZREM', P .. 'wait:' .. limiter, n)
   if call('EXISTS', P .. 'wait:' .. limiter) == 0 and limiter ~= '!' then
     call('ZREM', P .. 'waiting', limiter)
@@ -121,7 +117,7 @@ end
 -- The same for both lanes of a target.
 local function queued(n)
   local length = lane_length(n)
-  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1 then
     length = length + lane_length(retry_lane(n))
   end
   return length
@@ -133,13 +129,13 @@ local function remove_drained(n)
   if fresh == 0 then
     call('DEL', P .. 'w:' .. n)
   end
-  if call('HEXISTS', P .. 't:' .. n, 'rl') == 0 then
+  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 0 then
     return fresh
   end
   local retries = lane_length(retry_lane(n))
   if retries == 0 then
     call('DEL', P .. 'w:' .. retry_lane(n))
-    call('HDEL', P .. 't:' .. n, 'rl')
+    call('HDEL', P .. 't:' .. n, F.target.has_retry_lane)
   end
   return fresh + retries
 end
@@ -147,8 +143,8 @@ end
 -- After work of the target ended or came back: removes drained lanes, and brings a target at its cap back to `ready`.
 local function settle_target(n)
   local left = remove_drained(n)
-  if call('HGET', P .. 't:' .. n, 'b') == 'cap' then
-    call('HDEL', P .. 't:' .. n, 'b')
+  if call('HGET', P .. 't:' .. n, F.target.blocked_by) == 'cap' then
+    call('HDEL', P .. 't:' .. n, F.target.blocked_by)
     if left > 0 then
       activate(n)
     end

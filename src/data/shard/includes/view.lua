@@ -8,22 +8,24 @@
 
 -- What a message has of the batch that it is a member of: fields that stand over its own, and the last attempt in its long form.
 local function batch_view(m, f)
-  local b, own = {}, tonumber(f.n or '0')
-  local fields = call('HGETALL', P .. 'm:' .. f.bt)
+  local b, own = {}, tonumber(f[F.message.attempts] or '0')
+  local fields = call('HGETALL', P .. 'm:' .. f[F.message.batch])
   for k = 1, #fields, 2 do
     b[fields[k]] = fields[k + 1]
   end
-  if not b.s then
+  if not b[F.message.status] then
     return nil
   end
-  f.s, f.d = b.s == 'e' and 'a' or b.s, b.d
-  local made = tonumber(b.n or '0')
-  local over = { 's', b.s == 'e' and 'a' or b.s, 'x', own + tonumber(b.x) }
-  if b.d then
-    over[#over + 1], over[#over + 2] = 'd', b.d
+  f[F.message.status], f[F.message.due_ms] = b[F.message.status] == 'e' and 'a' or b[F.message.status], b[F.message.due_ms]
+  local made = tonumber(b[F.message.attempts] or '0')
+  local over = {
+    F.message.status, b[F.message.status] == 'e' and 'a' or b[F.message.status], F.message.max_attempts, own + tonumber(b[F.message.max_attempts]),
+  }
+  if b[F.message.due_ms] then
+    over[#over + 1], over[#over + 2] = F.message.due_ms, b[F.message.due_ms]
   end
   if made > 0 then
-    over[#over + 1], over[#over + 2] = 'n', own + made
+    over[#over + 1], over[#over + 2] = F.message.attempts, own + made
   end
   for k = 1, made do
     over[#over + 1] = own + k
@@ -32,10 +34,13 @@ local function batch_view(m, f)
   for k = 1, #over do
     m[#m + 1] = tostring(over[k])
   end
-  return made > 0 and call('HGET', P .. 'a:' .. f.bt, made)
+  return made > 0 and call('HGET', P .. 'a:' .. f[F.message.batch], made)
 end
 
-local viewed_fields = { 'o', 'r', 'd', 'cs', 'cu', 'b', 'p', 'mv', 'pw', 'lp', 'io' }
+local viewed_fields = {
+  F.target.organization, F.target.route, F.target.destination, F.target.circuit_state, F.target.cooldown_end_ms, F.target.blocked_by,
+  F.target.paused_since_ms, F.target.moves_on, F.target.paused_for, F.target.shared_limiter, F.target.in_order,
+}
 
 -- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
 -- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or '', what it waits for and until when
@@ -50,15 +55,17 @@ local function message_view(id)
   for k = 1, #m, 2 do
     f[m[k]] = m[k + 1]
   end
-  local values, t = call('HMGET', P .. 't:' .. (f.t or ''), unpack(viewed_fields)), {}
+  local values, t = call('HMGET', P .. 't:' .. (f[F.message.target] or ''), unpack(viewed_fields)), {}
   for k, field in ipairs(viewed_fields) do
     t[field] = values[k] or nil
   end
-  local last = f.bt and batch_view(m, f) or f.n and call('HGET', P .. 'a:' .. id, f.n) or ''
-  local original = f.od or f.o and call('HGET', P .. 't:' .. f.o, 'd') or ''
-  local elsewhere = f.s == 'm' and f.u or ''
-  local waits_for, wait_ends = wait_of(f.t or '', t, f.s, f.d)
-  return { m, t.o or '', t.r or '', t.d or '', last, original, t.cs == 'o' and waits_for ~= 'at' and t.cu or '', elsewhere, waits_for, wait_ends }
+  local last = f[F.message.batch] and batch_view(m, f) or f[F.message.attempts] and call('HGET', P .. 'a:' .. id, f[F.message.attempts]) or ''
+  local original = f[F.message.first_destination]
+    or f[F.message.first_target] and call('HGET', P .. 't:' .. f[F.message.first_target], F.target.destination) or ''
+  local elsewhere = f[F.message.status] == 'm' and f[F.message.shard] or ''
+  local waits_for, wait_ends = wait_of(f[F.message.target] or '', t, f[F.message.status], f[F.message.due_ms])
+  return { m, t[F.target.organization] or '', t[F.target.route] or '', t[F.target.destination] or '', last, original,
+    t[F.target.circuit_state] == 'o' and waits_for ~= 'at' and t[F.target.cooldown_end_ms] or '', elsewhere, waits_for, wait_ends }
 end
 
 -- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.
@@ -78,7 +85,7 @@ local function event_view_of(event, text, size)
   local far = (call('HGET', P .. 'far', event) or '') .. ' '
   local letters, elsewhere, here, count = {}, {}, 0, #ids
   for _, id in ipairs(ids) do
-    local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'pn')
+    local m = call('HMGET', P .. 'm:' .. id, F.message.status, F.message.shard, F.message.pack_count)
     if m[1] then
       here = here + 1
       count = count + (m[3] or 1) - 1

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import luaparse from 'luaparse';
+import type { FieldTables } from '../src/redis/script-text.ts';
+
+/** The argument of each command with which the fields begin, and how many arguments follow each other from field to field; 0: there is one field. */
+const commands = new Map([
+  ...['HGET', 'HEXISTS', 'HINCRBY', 'HINCRBYFLOAT', 'HSETNX', 'HSTRLEN'].map((name) => [name, 0] as const),
+  ...['HMGET', 'HDEL'].map((name) => [name, 1] as const),
+  ['HSET', 2] as const,
+]);
+
+/**
+ * Returns a complaint for each field of a hash with a table that a file names by its short name, or takes from the table of another hash. A hash is known where its key
+ * is `P .. '<prefix>' .. …`, a local with that value, or `ctl`. `keys`: prefix → table. The names of the complaints are relative to `root`.
+ */
+export function misnamedFields(files: readonly URL[], tables: FieldTables, keys: Readonly<Record<string, string>>, root: URL): string[] {
+  return files.flatMap((file) => {
+    const name = relative(fileURLToPath(root), fileURLToPath(file));
+    return new FieldRules(tables, keys).judge(readFileSync(file, 'utf8')).map(({ line, what }) => `${name}:${line}: ${what}`);
+  });
+}
+
+class FieldRules {
+  readonly #tables: FieldTables;
+  readonly #keys: Readonly<Record<string, string>>;
+  readonly #found: { line: number; what: string }[] = [];
+  /** Of open blocks, from the outermost on: local → prefix of the key that it has; null: another value. */
+  readonly #scopes: Map<string, string | null>[] = [];
+
+  constructor(tables: FieldTables, keys: Readonly<Record<string, string>>) {
+    this.#tables = tables;
+    this.#keys = keys;
+  }
+
+  judge(text: string): { line: number; what: string }[] {
+    try {
+      this.#visit(luaparse.parse(text, { luaVersion: '5.1', locations: true, comments: false }));
+    } catch (error) {
+      // `luaFindings` reports a text that does not parse.
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+    return this.#found;
+  }
+
+  #visit(node: luaparse.Node): void {
+    const opensScope = 'body' in node;
+    if (opensScope) this.#scopes.push(new Map());
+    if (node.type === 'FunctionDeclaration') for (const parameter of node.parameters) this.#declare(parameter, null);
+    if (node.type === 'ForGenericStatement') for (const variable of node.variables) this.#declare(variable, null);
+    if (node.type === 'ForNumericStatement') this.#declare(node.variable, null);
+    for (const child of childrenOf(node)) this.#visit(child);
+    if (node.type === 'LocalStatement') {
+      const prefixes = node.variables.map((_, k) => this.#prefixOf(node.init[k]));
+      for (const [k, variable] of node.variables.entries()) this.#declare(variable, prefixes[k] ?? null);
+    }
+    if (node.type === 'CallExpression') this.#call(node);
+    if (opensScope) this.#scopes.pop();
+  }
+
+  #declare(variable: luaparse.Node, prefix: string | null): void {
+    if (variable.type === 'Identifier') this.#scopes.at(-1)?.set(variable.name, prefix);
+  }
+
+  #prefixOf(key: luaparse.Node | undefined): string | null {
+    if (key?.type === 'Identifier') {
+      if (key.name in this.#keys) return key.name;
+      return this.#scopes.findLast((each) => each.has(key.name))?.get(key.name) ?? null;
+    }
+    if (key?.type !== 'BinaryExpression' || key.operator !== '..' || key.left.type !== 'Identifier' || key.left.name !== 'P') return null;
+    // `..` binds to the right.
+    const literal = key.right.type === 'BinaryExpression' ? key.right.left : key.right;
+    const text = textOf(literal);
+    return text !== null && text in this.#keys ? text : null;
+  }
+
+  #call(node: luaparse.CallExpression): void {
+    const [command, key, ...rest] = node.arguments;
+    const step = commands.get(textOf(command) ?? '');
+    const prefix = this.#prefixOf(key);
+    const hash = prefix === null ? undefined : this.#keys[prefix];
+    if (step === undefined || hash === undefined) return;
+    const fields = step === 0 ? rest.slice(0, 1) : rest.filter((_, k) => k % step === 0);
+    for (const field of fields) this.#field(field, hash);
+  }
+
+  #field(field: luaparse.Node, hash: string): void {
+    const line = field.loc?.start.line ?? 0;
+    const text = textOf(field);
+    const table = this.#tables[hash] ?? {};
+    const word = text === null ? undefined : Object.keys(table).find((each) => table[each] === text);
+    if (word !== undefined) this.#found.push({ line, what: `names a field '${text}', which is F.${snakeCase(hash)}.${snakeCase(word)}` });
+    else if (text !== null && /^[a-z]{1,2}$/.test(text))
+      this.#found.push({ line, what: `names a field '${text}', which the table of ${hash} does not have` });
+    if (field.type !== 'MemberExpression' || field.base.type !== 'MemberExpression') return;
+    const { base, identifier } = field.base;
+    if (base.type === 'Identifier' && base.name === 'F' && identifier.name !== snakeCase(hash))
+      this.#found.push({ line, what: `takes a field of ${identifier.name} for a hash of ${snakeCase(hash)}` });
+  }
+}
+
+function textOf(node: luaparse.Node | undefined): string | null {
+  return node?.type === 'StringLiteral' ? node.raw.slice(1, -1) : null;
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function childrenOf(node: luaparse.Node): luaparse.Node[] {
+  return Object.values(node)
+    .flat()
+    .filter((value): value is luaparse.Node => typeof value === 'object' && value !== null && 'type' in value);
+}

@@ -1,0 +1,260 @@
+/**
+ * Fields of the hashes of a shard (`shard-keys.ts`), one table per hash. Redis has the short name, to save memory; code uses the word: TypeScript
+ * `hashFields.target.circuitState`, a script `F.target.circuit_state`, which `ShardScript` replaces when it loads the script. `node hack/check-lua.ts` refuses
+ * words without a field, and short names in calls whose hash it can tell.
+ */
+export const hashFields = {
+  /** `m:<message>`, `m:<batch>` and `m:<pack>`; attempts in their short form have their numbers 1, 2, … as fields. */
+  message: {
+    event: 'e',
+    target: 't',
+    /** Letter (`../history/message-view.ts`). */
+    status: 's',
+    /** Attempts made. */
+    attempts: 'n',
+    maxAttempts: 'x',
+    indexStamp: 'i',
+    /** When the next attempt is due. */
+    dueMs: 'd',
+    /** Of its entry in the history, `<ms>-<number>`. */
+    endStamp: 'c',
+    deadLetterReason: 'q',
+    /** The message of which it is the replay. */
+    replayOf: 'rp',
+    /** Of a dead letter: how often it was replayed, and when last. */
+    replays: 'dr',
+    /** Of an archived dead letter: the end stamp that it had. */
+    archivedEndStamp: 'dc',
+    /** Of a webhook endpoint: the subscription. */
+    subscription: 'sb',
+    /** Of a webhook endpoint: the transform of the subscription. */
+    transform: 'tf',
+    unsentReason: 'fm',
+    /** Error type of a dead letter that no attempt explains. */
+    endErrorType: 'er',
+    /** `<ms> <who>` (`../queue/includes/cancelled.lua`). */
+    cancellation: 'cx',
+    expiresMs: 'xp',
+    /** Of a message that expires: its entry in a lane as `<lane>/<entry>`; empty: it is in none (`../queue/includes/expiry.lua`). */
+    laneEntry: 'le',
+    /** The output of its transform is kept. */
+    hasOutput: 'y',
+    /** Bytes of the attempts in their long form that have a short one, too (`../queue/includes/attempt-details.lua`). */
+    detailBytes: 'ad',
+    /** Of a member of a batch: the batch (`includes/batch.lua`). */
+    batch: 'bt',
+
+    // of one that failed over (`../queue/includes/failover.lua`)
+    /** Number of the first target of one that is not there. */
+    firstTarget: 'o',
+    /** First destination of one that came from another shard. */
+    firstDestination: 'od',
+    /** Attempts made elsewhere, which do not count here. */
+    attemptsBeforeMove: 'k',
+    moveReason: 'w',
+    /** Of its entry in the index of the destination where it is now. */
+    moveStamp: 'j',
+    /** Of one that is in another shard, or on its way there. */
+    shard: 'u',
+    outboxEntry: 'v',
+    /** How often it has moved. */
+    moves: 'h',
+    /** Failover destinations that it has left, with `~` before one that made no attempt. */
+    left: 'hv',
+    /** Attempts made at its first destination when it left that; 1000 where that allows no further one. */
+    attemptsAtFirst: 'ha',
+
+    // of a batch (`includes/batch.lua`)
+    /** 1: a member came from another destination; 0: none did. */
+    hasGuests: 'bg',
+    /** How it has ended: `d` delivered, `q` dead letters, `f` moved to a failover destination. */
+    batchEnd: 'how',
+    batchEndReason: 'why',
+    batchMovesTo: 'to',
+    /** Where in its text the first member begins that has not followed its end. */
+    batchPosition: 'at',
+
+    // of a pack (`includes/packed.lua`)
+    packOrganization: 'po',
+    packCount: 'pn',
+    packText: 'pk',
+  },
+  /** `t:<target>` (`includes/target.lua`). */
+  target: {
+    organization: 'o',
+    route: 'r',
+    /** Its limiter, too. */
+    destination: 'd',
+    /** Of the setting in force. */
+    revision: 'g',
+    finishTag: 'f',
+    /** Mean duration of its attempts. */
+    meanMs: 'a',
+    /** Since when attempts are under way. */
+    busySinceMs: 'u',
+    /** 1: by a release that noted no time. */
+    pausedSinceMs: 'p',
+    /** Why it is paused or does not serve (`waits.ts`). */
+    pausedFor: 'pw',
+    priority: 'pr',
+    /** Its route has alerts. */
+    hasAlerts: 'al',
+    /** Its organization receives Posthorn's own events (`../queue/includes/own-events.lua`). */
+    hasOwnEvents: 'oe',
+    /** What was noted last of the endpoint's coming disabling and of its disabling (`../queue/own-note.lua`). */
+    toldDisabling: 'ow',
+    toldDisabled: 'od',
+    /** See `includes/target.lua`. */
+    blockedBy: 'b',
+    hasRetryLane: 'rl',
+    /** Its newest failed attempts (`../queue/includes/failures.lua`). */
+    recentFailures: 'rf',
+    /** The application whose limiter it shares (`../queue/includes/shared-limiter.lua`). */
+    sharedLimiter: 'lp',
+    /** 1: its messages go out in order (`includes/order.lua`). */
+    inOrder: 'io',
+
+    // of its circuit (`../queue/includes/circuit.lua`)
+    /** `o` open, `h` half-open; absent: closed. */
+    circuitState: 'cs',
+    circuitGeneration: 'cg',
+    circuitBeganMs: 'ca',
+    outageBeganMs: 'co',
+    cooldownEndMs: 'cu',
+    consecutiveFailures: 'cn',
+    successfulProbes: 'cp',
+    /** Begin of the ramp after the circuit closed. */
+    rampBeganMs: 'cr',
+    lastFailureMs: 'cf',
+    lastSuccessMs: 'cl',
+    /** Consecutive failures that open it. */
+    failureThreshold: 'st',
+    cooldownMs: 'sc',
+    /** Successful probes that close it. */
+    successThreshold: 'sp',
+
+    // of its batches (`includes/batch.lua`)
+    /** Layout of their objects; absent: messages go out one by one. */
+    batchLayout: 'bt',
+    batchRecords: 'bn',
+    batchBytes: 'bb',
+    batchAgeMs: 'ba',
+    /** The last entry that was counted, and the bytes up to it. */
+    batchCountedEntry: 'bl',
+    batchCountedBytes: 'bs',
+
+    // of its failover (`../queue/includes/failover.lua`)
+    /** Targets that come after it, in order: numbers or, in another shard, `<shard>/<destination>`. */
+    failoverTargets: 'fo',
+    /** Destinations of the route's list that did not serve when the target was configured. */
+    failoverAwaited: 'fw',
+    /** Failed attempts after which a message moves; absent: when the retries are used up. */
+    failoverAfter: 'fa',
+    /** Whose messages move on because it does not serve: `a` all, `g` its guests. */
+    movesOn: 'mv',
+    /** Last entries of its lanes that were looked at for guests (`../queue/includes/guests.lua`). */
+    seenFreshEntry: 'gl',
+    seenRetryEntry: 'gr',
+  },
+  /** `l:<limiter>` (`../queue/includes/limiter.lua`); absent: unlimited. */
+  limiter: {
+    /** Of the rate: emission interval, and burst. */
+    emissionUs: 'e',
+    burst: 'u',
+    /** Largest concurrency. */
+    concurrency: 'c',
+    /** How many messages the queues of its targets hold together. */
+    maxQueued: 'q',
+    targets: 't',
+    /** Of a limiter that targets share (`../queue/includes/shared-limiter.lua`): `<ms> <largest number> …`, and their revision. */
+    windows: 'w',
+    windowsRevision: 'v',
+  },
+  /** `o:<organization>`. */
+  organization: {
+    /** Virtual clock among its targets. */
+    clock: 'c',
+    /** Finish tag among organizations. */
+    finishTag: 'f',
+    /** Suffix of another pool than the default one (`includes/pools.lua`). */
+    pool: 'pl',
+  },
+  /** `ar:<organization>` (`../queue/includes/archive.lua`). */
+  archive: {
+    /** The last stamp that is written. */
+    writtenStamp: 'p',
+    /** Of the batch that is to be written now: its ULID, last stamp, layout and destination. */
+    batch: 'b',
+    batchLastStamp: 'l',
+    batchLayout: 'y',
+    batchDestination: 'd',
+    /** About how many entries wait. */
+    waiting: 'k',
+    /** Until when a worker writes. */
+    leaseEndMs: 'u',
+    /** Failures in a row, since when, and the last one. */
+    failures: 'f',
+    failingSinceMs: 'fs',
+    lastError: 'e',
+    /** Messages that were removed unwritten, and when last. */
+    lost: 'x',
+    lastLossMs: 'xa',
+  },
+  /** `al:<route>` (`../alerts/alerts.lua`): alerts that wait, by kind. */
+  alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
+  /** `oe:<organization>` (`../queue/includes/own-events.lua`): what was noted, by kind. */
+  ownEvents: {
+    dead: 'q',
+    opened: 'o',
+    closed: 'c',
+    disabled: 'd',
+    disabling: 'w',
+    replayFinished: 'r',
+    quotaReached: 'm',
+    secretRotated: 's',
+    /** The month and step that were noted last. */
+    toldQuota: 'mn',
+  },
+  /** `ctl` of a shard; also `cancelled destination`, `expired endpoint` and the like: how many messages ended so (`../queue/includes/finish.lua`). */
+  control: {
+    counter: 'n',
+    /** By which a shard is known; lost with its data. */
+    marker: 'marker',
+    /** Unfinished messages. */
+    openMessages: 'open',
+    /** Redis is almost full: accept refuses. */
+    full: 'full',
+    /** Slots of the workers of a pool; the suffix of the pool follows. */
+    slots: 'slots',
+    /** What accept and settle take (`../queue/byte-shares.ts`). */
+    sharesLease: 'lease',
+    accountsOver: 'over',
+    accountsLean: 'lean',
+    /** Of the walk over the set of paused targets (`../queue/expire-paused.lua`). */
+    pausedCursor: 'paused',
+    /** How often tallies were folded (`../queue/fold-tallies.lua`). */
+    folds: 'folds',
+    newestIndexMs: 'ms',
+    /** Of the organizations of a pool; the suffix of the pool follows. */
+    virtualClock: 'vt',
+    lastTarget: 'tn',
+    /** Stamp up to which `fin` holds nothing that belongs into an archive (`../queue/includes/archive.lua`). */
+    archivePosition: 'ap',
+    /** Archives that the workers of a pool have passed over; the suffix of the pool follows (`../history/archive-take.lua`). */
+    archivesPassed: 'az',
+    /** Period of the last sample of the backlogs. */
+    sampledPeriod: 'bs',
+  },
+} as const;
+
+/** What the key of a hash begins with, after the base of the shard. */
+export const hashKeys = {
+  'm:': 'message',
+  't:': 'target',
+  'l:': 'limiter',
+  'o:': 'organization',
+  'ar:': 'archive',
+  'al:': 'alerts',
+  'oe:': 'ownEvents',
+  ctl: 'control',
+} as const satisfies Record<string, keyof typeof hashFields>;
