@@ -76,6 +76,7 @@ async function runApi(context: RoleContext): Promise<void> {
     connections: {
       redis: link.main,
       storing,
+      payloads: link.command('payloads'),
       feed: link.blocking('feed', feedBlockMs),
       tasks: link.blocking('tasks', taskBlockSeconds * 1000),
     },

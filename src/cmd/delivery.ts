@@ -70,6 +70,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const replaySandbox = new Sandbox({ clock, processes: 1, maxPayloadBytes: config.maxPayloadBytes });
   try {
     const worker = link.command('worker');
+    const payloads = link.command('payloads');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     const own = new OwnStore(link, context, check);
     await own.untilOwn();
@@ -104,6 +105,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     });
     const delivery = startDelivery({
       redis: worker,
+      payloads,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
       shards,
       eventReplays: { routing: eventRouting({ registry: records, sandbox: replaySandbox, logger }), acceptor },

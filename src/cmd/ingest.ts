@@ -53,7 +53,12 @@ async function runIngest(context: RoleContext): Promise<void> {
     sandbox,
     signatureFailures,
     registry: records,
-    acceptor: new RedisMessageAcceptor({ ...storing, shards: () => shards, memoryLimitBytes: config.redisMemoryLimitBytes }),
+    acceptor: new RedisMessageAcceptor({
+      ...storing,
+      payloads: link.command('payloads'),
+      shards: () => shards,
+      memoryLimitBytes: config.redisMemoryLimitBytes,
+    }),
     intake: new RedisIntake({ ...storing, quotaSteps }),
     keyring: roleKeyring(config, context, () => records.flush()),
     clock,

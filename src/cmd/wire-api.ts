@@ -41,6 +41,8 @@ export interface ApiConnections {
   redis: RedisClient;
   /** Stores events; whether one is stored is asked by the same connection. */
   storing: RedisClient;
+  /** For the chunks of large payloads; absent: `storing` takes them, too. */
+  payloads?: RedisClient;
   /** Blocks for up to `feedBlockMs`. */
   feed: RedisClient;
   /** Blocks for up to `taskBlockSeconds`. */
@@ -67,7 +69,7 @@ export interface ApiWiring {
 
 /** Makes the parts of the facade that work on Redis, with what they share. */
 export function wireApi({
-  connections: { redis, storing, feed, tasks },
+  connections: { redis, storing, payloads, feed, tasks },
   prefix,
   clock,
   logger,
@@ -100,7 +102,7 @@ export function wireApi({
     webhooks,
     webhookMessages: new WebhookMessages({ redis, prefix, shards }),
     webhookStatistics: new WebhookStatistics({ redis, prefix, clock, shards }),
-    sending: webhookSending({ ...shared, storing, store: webhooks, maxAttempts, shards, memoryLimitBytes }),
+    sending: webhookSending({ ...shared, storing, payloads, store: webhooks, maxAttempts, shards, memoryLimitBytes }),
     cronRuns: new CronRuns({ redis, prefix }),
     cronExecutions: new CronExecutions({ redis, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: tasks }),
@@ -110,7 +112,7 @@ export function wireApi({
       logger,
       metrics: streamMetrics(metrics),
     }),
-    linkedPayloads: new LinkedPayloads({ redis, prefix, shards }),
+    linkedPayloads: new LinkedPayloads({ redis: payloads ?? redis, prefix, shards }),
     mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     signatureFailures: new SignatureFailures(shared),

@@ -59,6 +59,8 @@ import { WorkerContext } from './worker/worker-context.ts';
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */
   redis: RedisClient;
+  /** Another one for the chunks of large payloads; default: the same. */
+  payloads?: RedisClient;
   /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. Called for each doorbell, for the tasks and for cron. */
   openBlocking: () => RedisClient;
   /** How many there are; default 1. */
@@ -215,7 +217,9 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses, ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) });
   const queues = Array.from({ length: shards }, (_, shard) =>
-    wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),
+    wrapQueue(
+      new RedisDeliveryQueue({ redis, payloads: options.payloads, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool }),
+    ),
   );
   const byteShares = new ByteShares({ redis, prefix, clock, shards: () => shards, memoryLimitBytes: options.memoryLimitBytes });
   const metrics = deliveryMetrics(options.metrics, {

@@ -63,7 +63,11 @@ export class FailoverQueues {
   async setCircuit(shard: number, destinationId: string, state: 'open' | 'closed'): Promise<void> {
     const n = (await this.#redis.hget(`${this.base(shard)}tn:org_a`, `rte_a ${destinationId}`)) ?? '';
     const { circuitState, cooldownEndMs, outageBeganMs } = field.target;
-    if (state === 'closed') return void (await this.#redis.hdel(`${this.base(shard)}t:${n}`, circuitState, cooldownEndMs, outageBeganMs));
+    if (state === 'closed') {
+      await this.#redis.srem(`${this.base(shard)}broken`, n);
+      return void (await this.#redis.hdel(`${this.base(shard)}t:${n}`, circuitState, cooldownEndMs, outageBeganMs));
+    }
+    await this.#redis.sadd(`${this.base(shard)}broken`, n);
     const endMs = Date.now() + 3_600_000;
     await this.#redis.hset(`${this.base(shard)}t:${n}`, { [circuitState]: 'o', [cooldownEndMs]: endMs, [outageBeganMs]: Date.now() });
     await this.#redis.zadd(`${this.base(shard)}waiting`, endMs, `!${n}`);

@@ -30,6 +30,8 @@ export interface DeliveryReading {
   hasBatchMembers: boolean;
   /** Whether every member waits for its first attempt or has one under way. */
   isWaiting: boolean;
+  /** Whether every member waits for an open circuit. Not so where the list ends at a time of creation: the indexes of destinations may have them later. */
+  waitsForCircuits: boolean;
 }
 
 export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryReading {
@@ -66,6 +68,7 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
     hasFailed: !isDead && !areFailuresAndResults && (isOfFailures(filter) || (areUnsuccessful && (narrow !== undefined || !mayBeFiltered))),
     hasBatchMembers: !areEnded,
     isWaiting: statuses?.every((status) => waitingStatuses.has(status)) ?? false,
+    waitsForCircuits: narrow === undefined && filter.toMs === undefined && statuses?.every((status) => status === 'circuit_open') === true,
   };
 }
 

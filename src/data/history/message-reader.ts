@@ -1,4 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
+import { Circuits } from '../queue/circuits.ts';
 import type { Position } from '../shard/cursor.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
@@ -40,6 +41,7 @@ import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
 import { hasHistory } from './known-ids.ts';
 import { attemptViews, deliveryView, eventView } from './message-view.ts';
+import { openCircuitWalk } from './open-circuits.ts';
 import { homePlace, type PlacedDelivery, type PlacedEvent, PlacedRecords } from './placed-records.ts';
 
 /** Shown with an event (`read.lua`). */
@@ -53,6 +55,7 @@ export class RedisMessageReader {
   readonly #fillMs: number;
   readonly #searchLimits: SearchLimits;
   readonly #chunks: PayloadChunks;
+  readonly #circuits: Circuits;
   readonly #readers = new Map<number, ShardReader>();
   readonly #records = new PlacedRecords((shard) => this.#in(shard));
   readonly #eventLists: EventLists;
@@ -64,6 +67,7 @@ export class RedisMessageReader {
     this.#searchLimits = search;
     this.#redis = redis;
     this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#circuits = new Circuits({ redis, prefix, shards });
     this.#prefix = prefix;
     this.#shards = shards;
     this.#eventLists = new EventLists({
@@ -187,16 +191,19 @@ export class RedisMessageReader {
     const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope, views, besides };
     const gathered = await this.#gathered(org, filter, reading);
     const search = this.#search<DeliveryView>(org, filter, page, ({ eventId }) => eventId);
-    const walk = gathered === null && reading.hasFailed ? await this.#failures(org, listing, reading, page.cursor) : undefined;
+    const walk = gathered === null ? await this.#shortWalk(org, listing, reading, page.cursor) : undefined;
     return await listPage(this.#all(), { ...listing, ...walk }, range, page, { gathered, search, fillMs: this.#fillMs });
   }
 
-  async #failures(
+  /** Undefined: the list is read from its index. */
+  async #shortWalk(
     org: string,
     listing: Listing<DeliveryView>,
-    { range, hasBatchMembers }: Pick<DeliveryReading, 'range' | 'hasBatchMembers'>,
+    { range, hasFailed, hasBatchMembers, waitsForCircuits }: DeliveryReading,
     cursor: string | undefined,
-  ) {
+  ): Promise<Partial<Listing<DeliveryView>> | undefined> {
+    if (waitsForCircuits) return await openCircuitWalk(this.#circuits, listing, { org, mark: markOf(listing, range, cursor) });
+    if (!hasFailed) return undefined;
     const mark = markOf(listing, range, cursor);
     return await failureWalk(this.#all(), { org, index: listing.index, hasBatchMembers, mark });
   }

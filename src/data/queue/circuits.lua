@@ -2,7 +2,8 @@
 -- Circuits of named targets, or of all targets whose circuit is not closed.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed.
+-- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed, [3] of this organization
+-- alone, if it is there.
 -- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
 -- state began (ms or ''), outage began, last failure, last success, end of the cooldown, record of the last failed attempt or ''}}. The last
 -- is told of named targets alone.
@@ -15,11 +16,11 @@ local function last_failure(n, noted)
 end
 
 local found = {}
-local function add(n, is_named)
+local function add(n, is_named, only_org)
   local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.route, F.target.destination, F.target.circuit_state,
     F.target.consecutive_failures, F.target.successful_probes, F.target.circuit_began_ms, F.target.outage_began_ms, F.target.last_failure_ms,
     F.target.last_success_ms, F.target.cooldown_end_ms, F.target.recent_failures)
-  if t[1] then
+  if t[1] and (not only_org or t[1] == only_org) then
     local circuit = {}
     for k = 1, 11 do
       circuit[k] = t[k] or ''
@@ -32,7 +33,7 @@ end
 if ARGV[1] == '' then
   local scan = call('SSCAN', P .. 'broken', ARGV[2], 'COUNT', 500)
   for _, n in ipairs(scan[2]) do
-    add(n)
+    add(n, false, ARGV[3])
   end
   return { scan[1], found }
 end

@@ -12,6 +12,9 @@ import { ShardScript } from '../shard/shard-script.ts';
 const circuitsScript = new ShardScript(new URL('./circuits.lua', import.meta.url));
 const resetScript = new ShardScript(new URL('./circuit-reset.lua', import.meta.url));
 
+/** Of a walk over those of all organizations that are not closed, each of about 500. */
+const maxSteps = 10;
+
 /** The circuit of one target as it stands in Redis. Times are milliseconds since the epoch. */
 export interface CircuitView {
   org: string;
@@ -86,6 +89,23 @@ export class Circuits {
   /** Every circuit that is not closed. */
   async broken(): Promise<CircuitView[]> {
     return (await this.#inAll((shard) => this.#brokenIn(shard))).flat();
+  }
+
+  /** Where those of an organization are that are not closed, by destination; null: at more than `most` destinations, or among too many of others. */
+  async brokenOf(org: string, most: number): Promise<{ shard: number; destinationId: string }[] | null> {
+    const found = await this.#inAll(async (shard) => {
+      const ids = new Set<string>();
+      let cursor = '0';
+      for (let step = 0; step < maxSteps; step++) {
+        const [next, views] = list(await this.#run(shard, circuitsScript, ['', cursor, org]));
+        for (const { destinationId } of list(views).map(circuitView)) ids.add(destinationId);
+        cursor = text(next);
+        if (cursor === '0') return [...ids].map((destinationId) => ({ shard, destinationId }));
+      }
+      return null;
+    });
+    const known = found.filter((each) => each !== null).flat();
+    return found.includes(null) || known.length > most ? null : known;
   }
 
   /** Closes the circuits of a route. */

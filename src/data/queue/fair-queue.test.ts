@@ -269,3 +269,33 @@ describe('a Redis that is getting full', () => {
     expect(step.memoryShare).toBeLessThan(0.5);
   });
 });
+
+test('No reply to a worker has more than 2 MiB of payloads, however large those are that it takes, and it gets all of them.', async () => {
+  const sizes = [...Array.from({ length: 10 }, () => 1_048_576), 10, 20];
+  for (const [i, size] of sizes.entries())
+    await suite.acceptor.accept(newEvent({ payload: Buffer.alloc(size, 'x'), destinations: [`dst_${i % 4}`] }));
+  await settle(await dequeue(), { type: 'back' });
+  const replies: number[] = [];
+  const redis = new Proxy(suite.redis.client, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (name !== 'callBuffer' || typeof member !== 'function') return typeof member === 'function' ? member.bind(target) : member;
+      return async (...args: unknown[]) => {
+        const reply: unknown = await member.apply(target, args);
+        replies.push(bytesIn(reply));
+        return reply;
+      };
+    },
+  });
+  const watched = new RedisDeliveryQueue({ redis, prefix });
+  const jobs: Job[] = [];
+  for (let more = await watched.dequeue('w1', 64); more.jobs.length > 0; more = await watched.dequeue('w1', 64)) jobs.push(...more.jobs);
+  expect(jobs.map(({ event }) => event?.payload.length ?? 0).toSorted((one, other) => other - one)).toEqual([...sizes.slice(0, 10), 20, 10]);
+  expect(Math.max(...replies)).toBeGreaterThan(1_048_576);
+  expect(Math.max(...replies)).toBeLessThan(2_200_000);
+});
+
+function bytesIn(reply: unknown): number {
+  if (Array.isArray(reply)) return reply.reduce((sum: number, each) => sum + bytesIn(each), 0);
+  return Buffer.isBuffer(reply) ? reply.length : 0;
+}

@@ -76,6 +76,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
 
   constructor({
     redis,
+    payloads = redis,
     prefix,
     clock,
     findFurther,
@@ -83,6 +84,8 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     memoryLimitBytes,
   }: {
     redis: RedisClient;
+    /** Another connection, for the chunks of large payloads: small events do not wait behind them. Default: the same. */
+    payloads?: RedisClient | undefined;
     prefix: string;
     clock: Clock;
     findFurther?: FindFurtherTargets;
@@ -95,7 +98,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#prefix = prefix;
     this.#clock = clock;
     this.#shares = new ByteShares({ redis, prefix, clock, shards, memoryLimitBytes });
-    this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#chunks = new PayloadChunks({ redis: payloads, prefix });
     const organizations = new RecentOrganizations(clock);
     this.#organizations = organizations;
     this.#carrier = new OutboxCarrier({

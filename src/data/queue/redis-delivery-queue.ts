@@ -95,16 +95,26 @@ export class RedisDeliveryQueue {
   /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it gives out. */
   constructor({
     redis,
+    payloads = redis,
     prefix,
     shard = 0,
     memoryLimitBytes,
     tallyMs = defaultTallyMs,
     pool = defaultPool,
-  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number; tallyMs?: number; pool?: string }) {
+  }: {
+    redis: RedisClient;
+    /** Another connection, for the chunks of large payloads: other commands do not wait behind them. Default: the same. */
+    payloads?: RedisClient | undefined;
+    prefix: string;
+    shard?: number;
+    memoryLimitBytes?: number;
+    tallyMs?: number;
+    pool?: string;
+  }) {
     this.#mark = poolMark(pool);
     this.#tallyMs = tallyMs;
     this.#redis = redis;
-    this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#chunks = new PayloadChunks({ redis: payloads, prefix });
     this.#memoryLimit = memoryLimitBytes ?? '';
     this.#keys = shardKeys(prefix, shard);
   }

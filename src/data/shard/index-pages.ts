@@ -34,6 +34,8 @@ export interface IndexPart {
 export interface Listing<T> {
   /** Several are walked together. */
   index: OneOrMore;
+  /** Which ones in a shard, in place of `index`. */
+  indexesIn?: ((shard: ShardReader) => readonly string[]) | undefined;
   kind: 'e' | 'm';
   /** What the index has entries of; absent: of `kind`. */
   entries?: 'e' | 'm' | undefined;
@@ -126,8 +128,11 @@ export async function* indexEntries<T>(
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
-  const indexes = listed(index);
-  const walksApart = shards.length * indexes.length;
+  const indexesIn = listing.indexesIn ?? (() => listed(index));
+  const walksApart = Math.max(
+    1,
+    shards.reduce((sum, shard) => sum + indexesIn(shard).length, 0),
+  );
   const maxInWalk = Math.max(1, Math.floor(maxLooks / walksApart));
   const count = Math.min(maxInWalk, walksApart === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / walksApart) + 5));
   const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexLook | undefined) => {
@@ -151,7 +156,7 @@ export async function* indexEntries<T>(
   };
   const walks = shards.flatMap((shard) => [
     ...(listing.partsIn === undefined
-      ? indexes.map((each) => walkOf(shard, [{ index: each, fromMs: 0 }], look))
+      ? indexesIn(shard).map((each) => walkOf(shard, [{ index: each, fromMs: 0 }], look))
       : [walkOf(shard, listing.partsIn(shard), look)]),
     ...(besides === undefined ? [] : [walkOf(shard, [{ index: besides.index, fromMs: 0 }], besides.look)]),
   ]);

@@ -134,6 +134,25 @@ describe.each([
     expect(await reader.payload('org_b', event.id)).toBeNull();
   });
 
+  test('goes over a connection of its own where there is one, there and back', async () => {
+    const others = new Proxy(redis, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (name !== 'sendCommand' && name !== 'getBuffer') return typeof member === 'function' ? member.bind(target) : member;
+        return async (what: Command | string) => {
+          throw new Error(`a chunk is no business of this connection: ${typeof what === 'string' ? what : what.name}`);
+        };
+      },
+    });
+    const event = newEvent({ payload: largePayload() });
+    const storing = new RedisMessageAcceptor({ redis: others, payloads: redis, prefix, clock: patientClock, shards: () => shards });
+    expect(await storing.accept(event)).toBe(true);
+    const reading = new RedisDeliveryQueue({ redis: others, payloads: redis, prefix, tallyMs: 0 });
+    const [job] = await take(0);
+    const payload = job?.event?.chunks === undefined ? null : await reading.payload(job.event.chunks);
+    expect(payload?.equals(event.payload)).toBe(true);
+  });
+
   test('leaves no chunk of its own when the event was stored before', async () => {
     const event = newEvent({ payload: largePayload() });
     await acceptor.accept(event);

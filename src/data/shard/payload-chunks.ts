@@ -11,9 +11,10 @@ const chunkBytes = 524_288;
 
 /** For so long chunks are there that no event has named: longer than a payload takes to be stored, with what is tried again. */
 const unnamedMs = 60_000;
-/** Chunks under way between this process and Redis, whoever asks for them: 2 MiB, so that other commands are not held up behind them. */
+/** Chunks under way on one connection, whoever asks for them: 2 MiB, so that other commands are not held up behind them. */
 const chunksUnderWay = 4;
 const chunksOfOne = 2;
+const underWay = new WeakMap<RedisClient, Semaphore>();
 
 /** Names the chunks of a payload in the first line of its event's text. */
 export interface ChunkedPayload {
@@ -35,11 +36,13 @@ export async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer |
 export class PayloadChunks {
   readonly #redis: RedisClient;
   readonly #prefix: string;
-  readonly #underWay = new Semaphore(chunksUnderWay);
+  readonly #underWay: Semaphore;
 
   constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#underWay = underWay.get(redis) ?? new Semaphore(chunksUnderWay);
+    underWay.set(redis, this.#underWay);
   }
 
   /** Writes the chunks, which are gone after a minute unless an event names them. What was written of a payload that fails is removed. */

@@ -26,6 +26,7 @@ export interface WebhookSending {
 export function webhookSending({
   redis,
   storing = redis,
+  payloads,
   prefix,
   clock,
   logger,
@@ -38,6 +39,8 @@ export function webhookSending({
   redis: RedisClient;
   /** Stores events; default `redis`. Where many are stored, what is read meanwhile does not wait behind them on a connection of its own. */
   storing?: RedisClient;
+  /** As of `RedisMessageAcceptor`. */
+  payloads?: RedisClient | undefined;
   prefix: string;
   clock: Clock;
   logger: Logger;
@@ -51,7 +54,7 @@ export function webhookSending({
 }): WebhookSending {
   const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
   const findFurther = furtherTargets({ matcher, maxAttempts, clock });
-  const acceptor = new RedisMessageAcceptor({ redis: storing, prefix, clock, findFurther, shards, memoryLimitBytes });
+  const acceptor = new RedisMessageAcceptor({ redis: storing, payloads, prefix, clock, findFurther, shards, memoryLimitBytes });
   const counter = new MatchCounter({ matcher, clock });
   return { matcher, counter, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, findFurther };
 }

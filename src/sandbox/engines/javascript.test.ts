@@ -80,6 +80,9 @@ test.each([
   'event.payload.n > 5 ? event.payload : undefined',
   'if (event.payload.n > 5) event.payload;',
   'const f = () => {}; f(event);',
+  'const transform = (event) => { switch (event.payload.n) { case 1: try { return 1; } finally { event.n = 1; } } };',
+  'function transform(event) { return void event; }',
+  '{ function transform(event) { return undefined; } }',
 ])('no output is none, and no failure: %s', async (code) => {
   await javascriptEngine.check(code);
   expect((await run(code)) ?? null).toBeNull();
@@ -87,6 +90,7 @@ test.each([
 
 const nothing = 'the code neither defines a function "transform" nor has a value';
 const notAFunction = 'transform is not a function';
+const returnsNothing = 'the function has no return with a value, so that no event would be delivered';
 
 describe('code that comes to nothing for every event is refused by the check and when it runs', () => {
   test.each([
@@ -108,6 +112,15 @@ describe('code that comes to nothing for every event is refused by the check and
     ['var transform = null;', notAFunction],
     ['let transform;', notAFunction],
     ['const transform = class { run() {} };', notAFunction],
+    ['{ var transform = 5; }', notAFunction],
+    ['{ let transform = (event) => event.payload; }', nothing],
+    ['try { const transform = (event) => event.payload; } catch {}', nothing],
+    ['if (event.payload.n) { class Order {} }', nothing],
+    ['(event) => { event.payload.n = 1; }', returnsNothing],
+    ['function transform(event) { event.payload.n = 1; return; }', returnsNothing],
+    ['const transform = async (event) => { if (event.payload.n) { delete event.payload.n; } };', returnsNothing],
+    ['transform = function (event) { for (const n of [1]) event.payload.n = n; };', returnsNothing],
+    ['var transform = (event) => { event.payload.list = [1].map((n) => { return n; }); }', returnsNothing],
   ])('%s', async (code, message) => {
     await expect(javascriptEngine.check(code)).rejects.toThrow(message);
     await expect(run(code)).rejects.toThrow(message);
@@ -118,6 +131,7 @@ describe('code that comes to nothing for every event is refused by the check and
     ['const make = () => undefined; const transform = make();', notAFunction],
     ['const { transform } = {};', notAFunction],
     ['const { transform = class {} } = {};', notAFunction],
+    ['function transform() { throw new Error("not this one"); }', 'not this one'],
     ['const setUp = (target) => { target.transform = (event) => event.payload; }; const done = setUp({});', nothing],
   ])('what is known only when it runs fails then: %s', async (code, message) => {
     await javascriptEngine.check(code);

@@ -83,3 +83,12 @@ describe('a payload is seen as it was sent', () => {
 test('functions of the expression itself are left out of the output', async () => {
   expect(await run('{"f": function($x) { $x }, "g": $sum, "a": 1}', {})).toBe('{"a":1}');
 });
+
+test.each(['()', ' ( ) ', '/* none */ ()'])(
+  'an expression that has no value for any event is refused by the check and when it runs: %j',
+  async (code) => {
+    const message = 'the expression has no value for any event';
+    await expect(jsonataEngine.check(code)).rejects.toThrow(message);
+    await expect(jsonataEngine.run({ organization: 'org_a', event: '{}', payload: '{}', code, warn: () => {} })).rejects.toThrow(message);
+  },
+);

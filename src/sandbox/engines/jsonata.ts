@@ -33,11 +33,15 @@ export const jsonataEngine: TransformEngine = {
 };
 
 function compile(code: string): Expression {
+  let expression: Expression;
   try {
-    return jsonata(withoutByteOrderMark(code), { timeout: sandboxLimits.computingMs, stack: 500, sequence: 1_000_000 });
+    expression = jsonata(withoutByteOrderMark(code), { timeout: sandboxLimits.computingMs, stack: 500, sequence: 1_000_000 });
   } catch (error) {
     throw codeError(error, code);
   }
+  const { type, expressions } = expression.ast();
+  if (type === 'block' && expressions?.length === 0) throw new CodeError('the expression has no value for any event');
+  return expression;
 }
 
 function withNumbers(kept: KeptNumbers, value: unknown): unknown {

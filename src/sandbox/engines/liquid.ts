@@ -1,4 +1,21 @@
-import { filters, Liquid, LiquidError, type Template } from 'liquidjs';
+import {
+  AssignTag,
+  BreakTag,
+  CaptureTag,
+  CaseTag,
+  CommentTag,
+  ContinueTag,
+  ForTag,
+  filters,
+  IfTag,
+  InlineCommentTag,
+  Liquid,
+  LiquidError,
+  LiquidTag,
+  type Template,
+  TokenKind,
+  UnlessTag,
+} from 'liquidjs';
 import { LRUCache } from 'lru-cache';
 import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { largeForm, sandboxLimits } from '../jobs.ts';
@@ -41,11 +58,31 @@ export const liquidEngine: TransformEngine = {
 };
 
 function parse(code: string): Template[] {
+  let templates: Template[];
   try {
-    return liquid.parse(withoutByteOrderMark(code));
+    templates = liquid.parse(withoutByteOrderMark(code));
   } catch (error) {
     throw codeError(error);
   }
+  if (templates.every(isSilent)) throw new CodeError('the template has no output for any event');
+  return templates;
+}
+
+const silentTags = [AssignTag, BreakTag, CaptureTag, CommentTag, ContinueTag, InlineCommentTag];
+const containers = [CaseTag, ForTag, IfTag, LiquidTag, UnlessTag];
+
+/** Whether a part of a template writes nothing but white space, whatever the event is. */
+function isSilent(template: Template): boolean {
+  const { token } = template;
+  if (token.kind === TokenKind.HTML) return token.getText().trim() === '';
+  if (silentTags.some((tag) => template instanceof tag)) return true;
+  return containers.some((tag) => template instanceof tag) && childrenOf(template).every(isSilent);
+}
+
+function childrenOf(template: Template): Template[] {
+  const children = template.children?.(false, true);
+  for (let step = children?.next(); step !== undefined; step = children?.next()) if (step.done === true) return step.value;
+  return [];
 }
 
 function codeError(error: unknown): CodeError {

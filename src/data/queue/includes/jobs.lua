@@ -43,16 +43,21 @@ local function add_job(lane, entry, id, unheld)
   return attempts
 end
 
--- What is beyond the limit is left out, and read by itself.
+-- What would exceed the limit is left out, and read by itself.
 local function texts_of_events()
-  local texts, bytes = {}, 0
-  for first = 1, #job_events, 16 do
-    local last = math.min(#job_events, first + 15)
-    local found = bytes < job_bytes_limit and call('MGET', unpack(job_events, first, last)) or {}
-    for k = 1, last - first + 1 do
-      local text = found[k] or ''
-      bytes = bytes + #text
-      texts[#texts + 1] = text
+  local texts, names, places, bytes = {}, {}, {}, 0
+  for k, name in ipairs(job_events) do
+    local size = call('STRLEN', name)
+    texts[k] = ''
+    if bytes + size <= job_bytes_limit then
+      bytes = bytes + size
+      names[#names + 1], places[#places + 1] = name, k
+    end
+  end
+  for first = 1, #names, 16 do
+    local last = math.min(#names, first + 15)
+    for k, text in ipairs(call('MGET', unpack(names, first, last))) do
+      texts[places[first + k - 1]] = text or ''
     end
   end
   return texts
