@@ -1,4 +1,5 @@
-// How long a fresh controller needs until every object is Ready, on a control plane of its own (issue 3):
+// How long a fresh controller needs until every object is Ready, on a control plane of its own, and how much memory each object takes in a controller
+// and in the API:
 //   node hack/bench/controllers.ts [routes] [destinations] [quiet seconds]
 // Prints one table. The API server and etcd run on the same cores.
 
@@ -19,6 +20,9 @@ import { perSecond } from './lib/report.ts';
 const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
 const namespace = 'bench';
 const deadlineMs = 300_000;
+/** What a process has begun with is done by then. */
+const settleMs = 10_000;
+const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
 const root = '/apis/posthorn.dev/v1alpha1';
 
 const pageSchema = z.object({
@@ -40,35 +44,46 @@ async function main(): Promise<void> {
   const plane = await startControlPlane();
   const redis = await startRedis();
   const agent = new Agent({ connections: concurrency, connect: { ca: readFileSync(plane.caFile) } });
-  let program: Program | undefined;
+  const programs: Program[] = [];
   try {
     await plane.applyCrds();
+    const empty: Record<string, Memory> = {};
+    for (const role of ['controller', 'api'] as const) {
+      const { program, opsPort } = await begin(role, plane, redis.url);
+      programs.push(program);
+      await untilReady(opsPort, program);
+      await sleep(settleMs);
+      empty[role] = resident(program.pid);
+      await program.stop();
+    }
     const send = sender(plane, agent);
     const createdSeconds = await seconds(() => create(send));
     await sleep(5000);
     const listSeconds = await seconds(() => lists(send));
 
-    const opsPort = await freePort();
     const startedAt = performance.now();
     const cpuBefore = cpuSeconds();
-    const environment = {
-      KUBECONFIG: plane.kubeconfigPath,
-      POSTHORN_REDIS_URL: redis.url,
-      POSTHORN_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,
-      POSTHORN_HOST: '127.0.0.1',
-      POSTHORN_OPS_PORT: String(opsPort),
-      POSTHORN_LOG_LEVEL: 'warn',
-    };
-    program = startProgram(['controller'], environment, builtProgram);
-    await untilReconciled(opsPort, program);
+    const controller = await begin('controller', plane, redis.url);
+    programs.push(controller.program);
+    await untilReconciled(controller.opsPort, controller.program);
+    const before = await untilAllReady(send);
     const readySeconds = (performance.now() - startedAt) / 1000;
     const cpu = Object.entries(cpuSeconds()).map(([name, value]) => `${name} ${(value - (cpuBefore[name] ?? 0)).toFixed(1)}`);
-    const before = await lists(send);
-    const notReady = before.filter((item) => !isReady(item));
-    const rssAtReady = resident(program.pid);
+    const rssAtReady = resident(controller.program.pid);
     console.error(`all reconciled after ${readySeconds.toFixed(1)} s; quiet for ${quietSeconds} s`);
     await sleep(quietSeconds * 1000);
     const after = new Map((await lists(send)).map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    const api = await begin('api', plane, redis.url);
+    programs.push(api.program);
+    await untilReady(api.opsPort, api.program);
+    await lists(send);
+    await sleep(settleMs);
+    const objects = routes + destinations;
+    const ofObjects = (pid: number, role: string): string => {
+      const [filled, none] = [resident(pid), empty[role] ?? resident(pid)];
+      const each = (megabytes: number): string => ((megabytes * 1024) / objects).toFixed(1);
+      return `${none.now} MB → ${filled.now} MB, highest ${filled.peak} MB: ${each(filled.now - none.now)} KB each, ${each(filled.peak - none.peak)} KB at the highest`;
+    };
     const written = before.filter(({ metadata }) => after.get(metadata.name) !== metadata.resourceVersion).length;
     console.table({
       'bare Redis pipeline': perSecond(await bareRedisPipeline()),
@@ -77,16 +92,52 @@ async function main(): Promise<void> {
       'process start to all Ready': `${readySeconds.toFixed(1)} s`,
       'processor seconds till then': cpu.join(', '),
       'status writes': `${((routes + destinations) / readySeconds).toFixed(0)}/s`,
-      'not Ready then': notReady.length,
-      'resident memory, then / highest': `${rssAtReady.now} MB / ${resident(program.pid).peak} MB`,
+      'resident memory of the controller then': `${rssAtReady.now} MB`,
+      'of the controller without and with the objects': ofObjects(controller.program.pid, 'controller'),
+      'of the API': ofObjects(api.program.pid, 'api'),
       [`objects written in the ${quietSeconds} s after`]: written,
     });
   } finally {
-    await program?.stop();
+    await Promise.all(programs.map((program) => program.stop()));
     await redis.stop();
     await agent.destroy();
     await plane.stop();
   }
+}
+
+interface Running {
+  program: Program;
+  opsPort: number;
+}
+
+async function begin(role: 'controller' | 'api', plane: ControlPlane, redisUrl: string): Promise<Running> {
+  const opsPort = await freePort();
+  const environment = {
+    KUBECONFIG: plane.kubeconfigPath,
+    POSTHORN_REDIS_URL: redisUrl,
+    POSTHORN_ENCRYPTION_KEYS: encryptionKeys,
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_PORT: String(await freePort()),
+    POSTHORN_OPS_PORT: String(opsPort),
+    POSTHORN_LOG_LEVEL: 'warn',
+  };
+  return { program: startProgram([role], environment, builtProgram), opsPort };
+}
+
+async function untilReady(opsPort: number, program: Program): Promise<void> {
+  const endsAt = performance.now() + deadlineMs;
+  while (performance.now() < endsAt) {
+    const status = await request(`http://127.0.0.1:${opsPort}/readyz`).then(
+      async ({ statusCode, body }) => {
+        await body.dump();
+        return statusCode;
+      },
+      () => 0,
+    );
+    if (status === 200) return;
+    await sleep(200);
+  }
+  throw new Error(`not ready after ${deadlineMs} ms: ${program.output()}`);
 }
 
 type Send = (method: 'GET' | 'POST', path: string, body?: unknown) => Promise<unknown>;
@@ -152,6 +203,18 @@ function isReady({ metadata, status }: Item): boolean {
   );
 }
 
+/** All objects with the statuses that they have then. */
+async function untilAllReady(send: Send): Promise<Item[]> {
+  const endsAt = performance.now() + deadlineMs;
+  for (;;) {
+    const items = await lists(send);
+    const notReady = items.filter((item) => !isReady(item)).length;
+    if (notReady === 0) return items;
+    if (performance.now() > endsAt) throw new Error(`${notReady} objects are not Ready after ${deadlineMs} ms`);
+    await sleep(1000);
+  }
+}
+
 /** By the controller's own metrics, so that looking costs the API server nothing. */
 async function untilReconciled(opsPort: number, program: Program): Promise<void> {
   const endsAt = performance.now() + deadlineMs;
@@ -203,7 +266,12 @@ function procFile(name: string): string {
 }
 
 /** Megabytes. */
-function resident(pid: number): { now: number; peak: number } {
+interface Memory {
+  now: number;
+  peak: number;
+}
+
+function resident(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const megabytes = (field: string): number => Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024);
   return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };

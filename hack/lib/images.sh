@@ -32,40 +32,67 @@ ensure_base_image() {
   fi
 }
 
-# The base image of our Dockerfile, made on this machine where no registry has to be asked: Debian bookworm by debootstrap
+own_architecture() { case $(uname -m) in x86_64) echo amd64 ;; *) echo arm64 ;; esac; }
+
+# local_base_image_of ARCHITECTURE
+local_base_image_of() { if [ "$1" = "$(own_architecture)" ]; then echo "$local_base_image"; else echo "$local_base_image-$1"; fi; }
+
+# ensure_local_base_image [ARCHITECTURE]: the base image of our Dockerfile, made on this machine where no registry has to be asked: Debian bookworm by debootstrap
 # with the Node of the npm registry, and with the certificate authorities that this machine trusts.
 ensure_local_base_image() {
-  local files=$cluster_cache/base container mirror
+  local architecture=${1:-$(own_architecture)} image files container
+  image=$(local_base_image_of "$architecture")
   ensure_buildah
-  buildah inspect --type image "$local_base_image" >/dev/null 2>&1 && return
-  if [ ! -x "$files/usr/local/bin/node" ]; then
-    [ "$(id -u)" = 0 ] || die 'making the base image needs root, or a Docker engine'
-    command -v debootstrap >/dev/null || install_system_package 'to make the base image' debootstrap || die 'needs debootstrap or a Docker engine'
-    mirror=$(debian_mirror)
-    say "making $local_base_image by debootstrap"
-    rm -rf "$files"
-    mkdir -p "$cluster_cache"
-    debootstrap --variant=minbase --include=ca-certificates,libstdc++6 bookworm "$files" "${mirror:-http://deb.debian.org/debian}" >"$cluster_cache/debootstrap.log" 2>&1 ||
-      die "debootstrap: $(tail -n 1 "$cluster_cache/debootstrap.log")"
-    node_into "$files"
-    cp /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt"
-    chroot "$files" sh -c 'groupadd --gid 1000 node && useradd --create-home --uid 1000 --gid node node'
-  fi
+  buildah inspect --type image "$image" >/dev/null 2>&1 && return
+  files=$cluster_cache/base
+  [ "$architecture" = "$(own_architecture)" ] || files+=-$architecture
+  [ -x "$files/usr/local/bin/node" ] || make_base_files "$architecture" "$image" "$files"
   container=$(buildah from scratch)
   buildah add -q "$container" "$files" / >/dev/null
-  buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  buildah config --os linux --arch "$architecture" --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     --env NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt --cmd node "$container"
-  buildah commit -q "$container" "$local_base_image" >/dev/null
+  buildah commit -q "$container" "$image" >/dev/null
   buildah rm "$container" >/dev/null
 }
 
-# node_into DIRECTORY: Node 24 and npm as the official image has them, under /usr/local.
+# make_base_files ARCHITECTURE IMAGE DIRECTORY
+make_base_files() {
+  local architecture=$1 files=$3 mirror other=()
+  [ "$(id -u)" = 0 ] || die 'making the base image needs root, or a Docker engine'
+  command -v debootstrap >/dev/null || install_system_package 'to make the base image' debootstrap || die 'needs debootstrap or a Docker engine'
+  [ "$architecture" = "$(own_architecture)" ] || other=(--foreign)
+  mirror=$(debian_mirror)
+  say "making $2 by debootstrap"
+  rm -rf "$files"
+  mkdir -p "$cluster_cache"
+  debootstrap "${other[@]}" --arch "$architecture" --variant=minbase --include=ca-certificates,libstdc++6 bookworm "$files" "${mirror:-http://deb.debian.org/debian}" >"$cluster_cache/debootstrap.log" 2>&1 ||
+    die "debootstrap: $(tail -n 1 "$cluster_cache/debootstrap.log")"
+  [ ${#other[@]} -eq 0 ] || unpack_packages "$files"
+  cp /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt"
+  groupadd --prefix "$files" --gid 1000 node
+  useradd --prefix "$files" --create-home --uid 1000 --gid 1000 node
+  node_into "$files" "$architecture"
+}
+
+# unpack_packages DIRECTORY: what debootstrap has fetched for another architecture. Its programs do not run on this machine, so no package is configured; neither
+# Node nor our program needs one that is.
+unpack_packages() {
+  local package name
+  for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory "$1"; done
+  rm -rf "$1/debootstrap" "$1"/var/cache/apt/archives/*.deb
+  for name in passwd group; do cp "$1/usr/share/base-passwd/$name.master" "$1/etc/$name"; done
+  mkdir -p "$1/etc/ssl/certs"
+}
+
+# node_into DIRECTORY ARCHITECTURE: Node 24 and npm as the official image has them, under /usr/local.
 node_into() {
-  local packages=$cluster_cache/node24 name modules=$1/usr/local/lib/node_modules
+  local cpu=${2/amd64/x64} packages name modules=$1/usr/local/lib/node_modules
+  packages=$cluster_cache/node24-$cpu
   ensure_node
   mkdir -p "$packages" "$modules"
-  npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error "$(node_package)@24" npm@11 >/dev/null || die 'could not fetch Node 24 from the npm registry'
-  cp "$packages/node_modules/$(node_package)/bin/node" "$1/usr/local/bin/node"
+  npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error --os linux --cpu "$cpu" "node-linux-$cpu@24" npm@11 >/dev/null ||
+    die 'could not fetch Node 24 from the npm registry'
+  cp "$packages/node_modules/node-linux-$cpu/bin/node" "$1/usr/local/bin/node"
   cp -r "$packages/node_modules/npm" "$modules/npm"
   for name in npm npx; do ln -sf "../lib/node_modules/npm/bin/$name-cli.js" "$1/usr/local/bin/$name"; done
 }

@@ -31,21 +31,21 @@ require_key() {
 }
 
 require_platforms() {
-  local platform own problem
-  case $(uname -m) in x86_64) own=linux/amd64 ;; *) own=linux/arm64 ;; esac
+  local platform problem
   for platform in ${platforms//,/ }; do
     [[ $platform =~ ^linux/(amd64|arm64)$ ]] || die "$platform is not a platform of the image: linux/amd64, linux/arm64"
-    [ "$base" != "$local_base_image" ] || [ "$platform" = "$own" ] || die "this machine has no base image of $platform: --local-base needs --platform $own"
   done
   ensure_buildah
   if [ "$base" = "$local_base_image" ]; then
+    # That of this machine runs the build.
     ensure_local_base_image
+    for platform in ${platforms//,/ }; do ensure_local_base_image "${platform#linux/}"; done
     return
   fi
   for platform in ${platforms//,/ }; do
     say "fetching the base image of $platform"
     problem=$(buildah pull -q --platform "$platform" "$base" 2>&1 >/dev/null) ||
-      die "the base image of $platform, $base, cannot be fetched: ${problem##*$'\n'}. With --local-base one is used that is made on this machine"
+      die "the base image of $platform, $base, cannot be fetched: ${problem##*$'\n'}. With --local-base base images are used that are made on this machine"
   done
 }
 
@@ -84,7 +84,7 @@ release_image() {
   buildah manifest create "$list" >/dev/null
   echo "$list" >"$work/list"
   for platform in ${platforms//,/ }; do
-    image_step bud "${pull[@]}" --platform "$platform" --timestamp "$epoch" --omit-history --identity-label=false --build-arg "BASE_IMAGE=$base" \
+    image_step bud "${pull[@]}" --platform "$platform" --timestamp "$epoch" --omit-history --identity-label=false --build-arg "BASE_IMAGE=$(base_of "$platform")" \
       --label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.revision=$commit" --label org.opencontainers.image.licenses=Apache-2.0 \
       --build-context "build=$files" --manifest "$list" --iidfile "$work/images-of-list" --file "$work/Dockerfile" "$root"
     cat "$work/images-of-list" >>"$work/images-made" && echo >>"$work/images-made"
@@ -93,6 +93,9 @@ release_image() {
   archive "$work/image" >"$made/posthorn-$version.image.tar"
   { cat "$work/digest" && echo; } >"$made/posthorn-$version.image.digest"
 }
+
+# base_of PLATFORM
+base_of() { if [ "$base" = "$local_base_image" ]; then local_base_image_of "${1#linux/}"; else echo "$base"; fi; }
 
 image_step() {
   buildah "$@" >"$work/image.log" 2>&1 || {

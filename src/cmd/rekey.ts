@@ -21,7 +21,7 @@ const laterMs = 3000;
  * otherwise. It can be stopped and repeated at any time.
  */
 export async function rekey(config: Config, write: (line: string) => void): Promise<number> {
-  const { redisKeyPrefix: prefix } = config;
+  const { redisKeyPrefix: prefix, installation } = config;
   const keyring = new Keyring(config.encryptionKeys);
   const complaints = new Set<string>();
   const report = (complaint: string): void => void complaints.add(complaint);
@@ -32,7 +32,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
     let wasClean = false;
     try {
       for (let pass = 1; pass <= maxPasses; pass++) {
-        const secrets = await resealSecrets(store, keyring, report);
+        const secrets = await resealSecrets({ store, keyring, installation }, report);
         const stored = config.resourceStore === 'redis' ? await resealObjects({ redis, prefix, keyring, report }) : 0;
         const records = await resealRecords({ redis, prefix, keyring, report });
         const endpoints = await resealWebhooks({ redis, prefix, keyring, report });

@@ -78,7 +78,7 @@ function brokenObjectRules(kind: Kind, object: Record<string, unknown>, old: Obj
     case 'Namespace':
       return [];
     case 'Secret':
-      return old?.kind === 'Secret' ? brokenSecretRules(object, old) : [];
+      return brokenSecretRules(object, old?.kind === 'Secret' ? old : undefined);
     default: {
       const oldSpec = old !== undefined && 'spec' in old ? old.spec : undefined;
       return [...brokenNameRules(kind, object), ...brokenRules(kinds[kind].rules, object['spec'], oldSpec)];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.ts';
+import { parsePlainJson } from '../core/plain-json.ts';
 import type { Cause } from './causes.ts';
 import type { SecretObject } from './kinds.ts';
 import { namespacedMetadata, namespaceMetadata } from './object-metadata.ts';
@@ -20,6 +21,39 @@ function checkKeys(value: Record<string, string>, context: z.RefinementCtx): voi
 
 const data = z.record(z.string(), z.string().regex(base64, 'must be base64; give plain text under stringData')).superRefine(checkKeys);
 const stringData = z.record(z.string(), z.string()).superRefine(checkKeys);
+
+/** Keys that a Secret of these types must have. */
+const keysOfType: Readonly<Record<string, readonly string[]>> = {
+  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
+  'kubernetes.io/dockercfg': ['.dockercfg'],
+  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
+  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
+};
+
+const accountAnnotation = 'kubernetes.io/service-account.name';
+
+/** What the type of the Secret requires of it, and that it does not have. */
+function lackingForType({ type = '', data = {}, metadata }: SecretObject): Cause[] {
+  const lacks = (field: string, message = `is required of a Secret of the type ${type}`): Cause[] => [{ field, message }];
+  if (type === 'kubernetes.io/service-account-token')
+    return metadata.annotations?.[accountAnnotation] ? [] : lacks(`metadata.annotations.${accountAnnotation}`);
+  if (type === 'kubernetes.io/basic-auth')
+    return data['username'] === undefined && data['password'] === undefined ? [...lacks('data.username'), ...lacks('data.password')] : [];
+  return (keysOfType[type] ?? []).flatMap((key) => {
+    const value = data[key];
+    if (value === undefined || (value === '' && type === 'kubernetes.io/ssh-auth')) return lacks(`data.${key}`);
+    return key.startsWith('.docker') && !isJson(value) ? lacks(`data.${key}`, 'must be JSON') : [];
+  });
+}
+
+function isJson(encoded: string): boolean {
+  try {
+    parsePlainJson(Buffer.from(encoded, 'base64').toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** The fields of a Secret, as they are written. */
 export const secretFields = z.strictObject({
@@ -46,9 +80,10 @@ export const secretObject = secretFields
       context.addIssue({ code: 'custom', path: ['data'], message: `must be at most ${maxSecretBytes} bytes together` });
   });
 
-/** What a change of a Secret must keep: its type, and all of an immutable one. */
-export function brokenSecretRules(secret: Record<string, unknown>, old: SecretObject): Cause[] {
-  const causes: Cause[] = [];
+/** What the type of a Secret requires, and what a change must keep: the type, and all of an immutable one. */
+export function brokenSecretRules(secret: Record<string, unknown>, old: SecretObject | undefined): Cause[] {
+  const causes = lackingForType(secret as unknown as SecretObject);
+  if (old === undefined) return causes;
   if (secret['type'] !== (old.type ?? 'Opaque'))
     causes.push({ field: 'type', message: 'cannot be changed; delete the Secret and make it anew' });
   if (old.immutable !== true) return causes;

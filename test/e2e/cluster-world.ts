@@ -58,21 +58,16 @@ async function trust(certificateFile: string): Promise<void> {
   );
 }
 
-/** Makes a change of what the workers find in their environment and their files, and waits until those that find it have replaced them. */
-export async function replacingWorkers(change: () => Promise<unknown>): Promise<void> {
-  const before = await configHash();
+/** Makes a change of what the workers of an installation find in their environment and their files, and waits until those that find it have replaced them. */
+export async function replacingWorkers(change: () => Promise<unknown>, namespace = system): Promise<void> {
+  const workers = 'deployment/posthorn-delivery-default';
+  // Of what the workers find in their environment and their files.
+  const hash = (): Promise<string> =>
+    kubectl(['-n', namespace, 'get', workers, '-o', 'jsonpath={.spec.template.metadata.annotations.posthorn\\.dev/config-hash}']);
+  const before = await hash();
   await change();
-  await eventually('the controller to give the workers other files', 180_000, async () =>
-    (await configHash()) === before ? undefined : true,
-  );
-  await kubectl(['-n', system, 'rollout', 'status', workers, '--timeout=180s']);
-}
-
-const workers = 'deployment/posthorn-delivery-default';
-
-/** Of what the workers find in their environment and their files. */
-function configHash(): Promise<string> {
-  return kubectl(['-n', system, 'get', workers, '-o', 'jsonpath={.spec.template.metadata.annotations.posthorn\\.dev/config-hash}']);
+  await eventually('the controller to give the workers other files', 180_000, async () => ((await hash()) === before ? undefined : true));
+  await kubectl(['-n', namespace, 'rollout', 'status', workers, '--timeout=180s']);
 }
 
 function inNamespace(namespace: string | undefined): string[] {

@@ -31,17 +31,20 @@ export interface Sample {
 export class PodOps {
   readonly #url: string;
   readonly #proxy: ChildProcess;
+  readonly #namespace: string;
 
-  private constructor(url: string, proxy: ChildProcess) {
+  private constructor(url: string, proxy: ChildProcess, namespace: string) {
     this.#url = url;
     this.#proxy = proxy;
+    this.#namespace = namespace;
   }
 
-  static async open(): Promise<PodOps> {
+  /** `namespace`: that of the installation. */
+  static async open(namespace = system): Promise<PodOps> {
     const proxy = spawn('kubectl', ['proxy', '--port=0'], { stdio: ['ignore', 'pipe', 'inherit'] });
     for await (const line of createInterface(proxy.stdout)) {
       const address = /127\.0\.0\.1:\d+/.exec(line)?.[0];
-      if (address !== undefined) return new PodOps(`http://${address}`, proxy);
+      if (address !== undefined) return new PodOps(`http://${address}`, proxy, namespace);
     }
     throw new Error('kubectl proxy ended');
   }
@@ -77,14 +80,14 @@ export class PodOps {
     return texts.flatMap((text, i) =>
       [...text.matchAll(/^(posthorn_\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
         name,
-        labels: [`namespace="${system}"`, `pod="${pods[i]}"`, ...(labels === '' ? [] : [labels])].join(','),
+        labels: [`namespace="${this.#namespace}"`, `pod="${pods[i]}"`, ...(labels === '' ? [] : [labels])].join(','),
         value: Number(value),
       })),
     );
   }
 
   async #podsOf(wanted: readonly Component[]): Promise<string[]> {
-    const { items } = podList.parse(await (await fetch(`${this.#url}/api/v1/namespaces/${system}/pods`)).json());
+    const { items } = podList.parse(await (await fetch(`${this.#url}/api/v1/namespaces/${this.#namespace}/pods`)).json());
     return items
       .filter(
         ({ metadata }) =>
@@ -95,7 +98,7 @@ export class PodOps {
 
   /** The body, whatever the status is. */
   async #read(pod: string, path: string): Promise<string> {
-    const answer = await fetch(`${this.#url}/api/v1/namespaces/${system}/pods/${pod}:9090/proxy/${path}`, {
+    const answer = await fetch(`${this.#url}/api/v1/namespaces/${this.#namespace}/pods/${pod}:9090/proxy/${path}`, {
       signal: AbortSignal.timeout(10_000),
     });
     return answer.text();

@@ -15,12 +15,12 @@ export class Shop {
   }
 
   /** `allowedCidrs`: where its receivers are. */
-  organization(allowedCidrs: readonly string[]): Manifest {
+  organization(allowedCidrs: readonly string[], installation = 'default'): Manifest {
     return {
       apiVersion,
       kind: 'Organization',
       metadata: { name: this.name },
-      spec: { namespace: this.name, egress: { allowedCidrs }, deletionPolicy: 'Delete' },
+      spec: { namespace: this.name, installation, egress: { allowedCidrs }, deletionPolicy: 'Delete' },
     };
   }
 

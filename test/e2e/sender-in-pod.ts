@@ -5,7 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const { SENDER_URL: url = '', SENDER_PER_SECOND: perSecond = '' } = process.env;
 const answerDeadlineMs = 5000;
 const againMs = 200;
+/** On a machine that cannot keep up more would only take memory. */
+const maxUnderWay = 100;
 let isRunning = true;
+let underWay = 0;
 process.once('SIGTERM', () => {
   isRunning = false;
 });
@@ -35,5 +38,7 @@ const begin = performance.now();
 for (let number = 0; isRunning; number++) {
   const waitMs = begin + (number * 1000) / Number(perSecond) - performance.now();
   if (waitMs > 0) await sleep(waitMs);
-  void send(number);
+  while (underWay >= maxUnderWay) await sleep(20);
+  underWay++;
+  void send(number).then(() => underWay--);
 }

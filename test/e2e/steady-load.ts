@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 import { z } from 'zod';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
+import { startTlsReceiver, type TlsReceiver, type TlsRequest } from '../support/tls-receiver.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { Shop } from './manifests.ts';
@@ -20,6 +20,31 @@ const lookUp = `
   const found = await Promise.all(Array.from({ length: 20 }, () => lookup(process.argv[1])));
   process.stdout.write([...new Set(found.map(({ address }) => address))].join());`;
 
+/** Where an installation is. */
+export interface Installed {
+  /** As `spec.installation` of Organizations names it. */
+  installation: string;
+  namespace: string;
+  /** With which the names of its Services begin. */
+  fullname: string;
+}
+
+const first: Installed = { installation: 'default', namespace: 'posthorn-system', fullname: 'posthorn' };
+
+export interface Load {
+  perSecond: number;
+  /** Where events are sent to first. Default: the API. */
+  entrance?: 'api' | 'ingest';
+  /** Signs the certificate of the receiver, and workers trust it. Default: one that the Destination trusts. */
+  authority?: CertificateAuthority;
+  /** Of the Destination, beside its URL. */
+  http?: object;
+  /** Secrets that `http` refers to. */
+  secrets?: Record<string, string>;
+  /** What the receiver expects of each request. */
+  expected?: (request: TlsRequest) => boolean;
+}
+
 /** A pod of the cluster sends all the time; a receiver on this machine keeps account of what arrives. */
 export class SteadyLoad {
   /** How long the receiver takes for an answer. */
@@ -32,55 +57,85 @@ export class SteadyLoad {
   readonly cutOff: number[] = [];
   /** Numbers of events that arrived once more after the first time, in this order. */
   readonly repeated: number[] = [];
+  /** Requests that were not as expected. */
+  readonly unexpected: TlsRequest[] = [];
+  newestRequest: TlsRequest | null = null;
+  readonly #installed: Installed;
   readonly #arrived = new Set<number>();
-  readonly #shop = new Shop(`load-${randomBytes(3).toString('hex')}`);
+  readonly shop = new Shop(`load-${randomBytes(3).toString('hex')}`);
   #authority: CertificateAuthority | null = null;
   #receiver: TlsReceiver | null = null;
   #sender: SenderPod | null = null;
 
-  async start({ perSecond }: { perSecond: number }): Promise<void> {
+  constructor(installed = first) {
+    this.#installed = installed;
+  }
+
+  async start({ perSecond, entrance = 'api', authority, http, secrets = {}, expected = () => true }: Load): Promise<void> {
     const address = addressOfThisMachine();
-    const authority = createCertificateAuthority();
-    this.#authority = authority;
+    const isOwn = authority === undefined;
+    const signer = authority ?? createCertificateAuthority();
+    if (isOwn) this.#authority = signer;
     this.#receiver = await startTlsReceiver({
-      tls: authority.issue([address]),
+      tls: signer.issue([address]),
       address,
-      respond: ({ body }) => this.#receive(numberOf(body)),
+      respond: (request) => {
+        this.newestRequest = request;
+        if (!expected(request)) this.unexpected.push(request);
+        return this.#receive(numberOf(request.body));
+      },
       cutOff: ({ body }) => this.cutOff.push(numberOf(body)),
     });
-    const namespace = this.#shop.name;
-    await kubectlApply([this.#shop.organization([`${address}/32`])]);
+    const namespace = this.shop.name;
+    await kubectlApply([this.shop.organization([`${address}/32`], this.#installed.installation)]);
     await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=120s']);
-    const tls = { caBundle: authority.text };
+    const url = this.#receiver.url();
     await kubectlApply([
+      ...Object.entries(secrets).map(([name, value]) => this.#secret(name, value)),
       { ...this.#object('Source'), spec: { provider: 'generic', dedup: { strategy: 'idempotency_key' } } },
-      { ...this.#object('Destination'), spec: { type: 'http', http: { url: this.#receiver.url(), tls } } },
+      { ...this.#object('Destination'), spec: { type: 'http', http: { url, ...(isOwn && { tls: { caBundle: signer.text } }), ...http } } },
       { ...this.#object('Route'), spec: { sourceRef: { name: 'load' }, destinationRefs: [{ name: 'load' }] } },
     ]);
     for (const kind of ['source', 'destination', 'route'])
       await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=120s']);
-    await this.sendTo('api');
-    const url = `http://entrance.${namespace}.svc/ingest/${namespace}/load`;
-    this.#sender = await startSenderPod({ namespace, image: await imageOf('deployment/posthorn-api'), url, perSecond });
+    await this.sendTo(entrance);
+    this.#sender = await startSenderPod({
+      namespace,
+      image: await imageOf('deployment/posthorn-api'),
+      url: `http://entrance.${namespace}.svc/ingest/${namespace}/load`,
+      perSecond,
+    });
     await this.goesOn();
   }
 
   /** Lets its connections lead to the Service of a role from now on, as whoever has an entrance of their own does. Those that there are stay. */
   async sendTo(role: 'api' | 'ingest'): Promise<void> {
-    const spec = { type: 'ExternalName', externalName: `posthorn-${role}.posthorn-system.svc.cluster.local` };
-    await kubectlApply([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'entrance', namespace: this.#shop.name }, spec }]);
+    const { namespace, fullname } = this.#installed;
+    const spec = { type: 'ExternalName', externalName: `${fullname}-${role}.${namespace}.svc.cluster.local` };
+    await kubectlApply([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'entrance', namespace: this.shop.name }, spec }]);
   }
 
   /** Waits until new connections of the sender lead there: cluster DNS answers with what it knew for some seconds. */
   async leadsTo(role: 'api' | 'ingest'): Promise<void> {
-    const wanted = await kubectl(['-n', 'posthorn-system', 'get', `service/posthorn-${role}`, '-o', 'jsonpath={.spec.clusterIP}']);
+    const { namespace, fullname } = this.#installed;
+    const wanted = await kubectl(['-n', namespace, 'get', `service/${fullname}-${role}`, '-o', 'jsonpath={.spec.clusterIP}']);
     const inSender = ['-n', this.namespace, 'exec', 'pod/sender', '--', 'node', '--input-type=module', '--eval'];
     await eventually(async () => expect(await kubectl([...inSender, lookUp, `entrance.${this.namespace}.svc`])).toBe(wanted), 120_000);
   }
 
   /** Of the organization. */
   get namespace(): string {
-    return this.#shop.name;
+    return this.shop.name;
+  }
+
+  /** Changes the Secret of `secrets`. */
+  async putSecret(name: string, value: string): Promise<void> {
+    await kubectlApply([this.#secret(name, value)]);
+  }
+
+  /** Lets the receiver show another certificate on new connections. */
+  showCertificate(authority: CertificateAuthority): void {
+    this.#receiver?.showCertificate(authority.issue([addressOfThisMachine()]));
   }
 
   /** Where the receiver listens, as `address:port`. */
@@ -90,7 +145,7 @@ export class SteadyLoad {
 
   /** Names the pool that is to serve the organization of the load; null: none. */
   async moveTo(pool: string | null): Promise<void> {
-    const organization = `organization/${this.#shop.name}`;
+    const organization = `organization/${this.shop.name}`;
     await kubectl(['patch', organization, '--type=merge', '-p', JSON.stringify({ spec: { deliveryPool: pool } })]);
     // `kubectl wait` would be content with the condition of the generation before.
     await eventually('the organization to be ready with the pool', 120_000, async () => {
@@ -128,8 +183,8 @@ export class SteadyLoad {
   async remove(): Promise<void> {
     await this.#receiver?.stop();
     this.#authority?.remove();
-    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
-    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'organization', this.shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
+    await kubectl(['delete', 'namespace', this.shop.name, '--ignore-not-found', '--wait=true', '--timeout=120s']);
   }
 
   async #waitFor(numbers: readonly number[], deadlineMs: number): Promise<void> {
@@ -151,8 +206,12 @@ export class SteadyLoad {
     return 200;
   }
 
+  #secret(name: string, value: string): object {
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: this.shop.name }, stringData: { value } };
+  }
+
   #object(kind: string) {
-    return { apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name: 'load', namespace: this.#shop.name } };
+    return { apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name: 'load', namespace: this.shop.name } };
   }
 }
 

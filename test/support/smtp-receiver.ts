@@ -16,6 +16,8 @@ export interface ReceivedMail {
 export interface SmtpReceiver {
   readonly port: number;
   readonly mails: readonly ReceivedMail[];
+  /** Those that the user may have. */
+  readonly passwords: Set<string>;
   arrived(count: number): Promise<readonly ReceivedMail[]>;
   stop(): Promise<void>;
 }
@@ -25,14 +27,17 @@ export function mailerTo({ port }: SmtpReceiver, settings: Partial<SmtpSettings>
   return new Mailer({ host: '127.0.0.1', port, tls: 'starttls', from: 'Posthorn <alerts@example.com>', ...settings });
 }
 
-/** A real SMTP server on loopback that takes mails of one user over STARTTLS, parses and keeps them. */
-export async function startSmtpReceiver(options: SMTPServerOptions & { user: string; password: string }): Promise<SmtpReceiver> {
-  const { user, password, ...rest } = options;
+/** A real SMTP server, on loopback unless another `host` is given, that takes mails of one user over STARTTLS, parses and keeps them. */
+export async function startSmtpReceiver(
+  options: SMTPServerOptions & { user: string; password: string; host?: string },
+): Promise<SmtpReceiver> {
+  const { user, password, host = '127.0.0.1', ...rest } = options;
+  const passwords = new Set([password]);
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     authMethods: ['PLAIN'],
     onAuth: (auth, _session, done) => {
-      if (auth.username === user && auth.password === password) done(null, { user });
+      if (auth.username === user && passwords.has(auth.password ?? '')) done(null, { user });
       else done(new Error('no such user'));
     },
     onData: (stream, session, done) => {
@@ -52,11 +57,12 @@ export async function startSmtpReceiver(options: SMTPServerOptions & { user: str
     ...rest,
   });
   server.on('error', () => {});
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const address = server.server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     mails,
+    passwords,
     arrived: async (count) => {
       await eventually(`${count} mails, with ${mails.length} here`, 30_000, () => mails.length >= count);
       return mails;

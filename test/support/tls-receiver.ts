@@ -17,6 +17,8 @@ export interface TlsReceiver {
   url(path?: string): string;
   /** Waits until so many requests have arrived; throws after the deadline. */
   waitForRequests(count: number, deadlineMs?: number): Promise<void>;
+  /** Shows another certificate on new connections. */
+  showCertificate(tls: { key: Buffer; cert: Buffer }): void;
   stop(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
     waitForRequests: async (count, deadlineMs = 30_000) => {
       await eventually(`${count} requests, with ${requests.length} here`, deadlineMs, () => requests.length >= count);
     },
+    showCertificate: (tls) => server.setSecureContext(tls),
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -47,6 +47,12 @@ describe('What the API server would refuse is an error', () => {
     ['a number out of its range', of('Destination', 'shop', { http: { url: 'https://a.example/', timeoutMs: 1 } }), 'spec.http.timeoutMs'],
     ['a name that is too long', of('Source', `a${'b'.repeat(300)}`, {}), 'metadata.name'],
     [
+      'an unknown field of the metadata',
+      { ...of('Source', 'orders', {}), metadata: { name: 'orders', namespace: 'acme', label: {} } as object as { name: string } },
+      'metadata.label',
+    ],
+    ['an unknown field of the status', { ...of('Source', 'orders', {}), status: { ready: true } } as Manifest, 'status.ready'],
+    [
       'a pool with more workers at least than at most',
       of('DeliveryPool', 'p', { autoscaling: { enabled: true, min: 9, max: 3 } }),
       'spec.autoscaling',
@@ -90,6 +96,18 @@ test('Objects of other API groups are left out', async () => {
 test('An object that stands in two files is an error at the second one', async () => {
   const { code, findings } = await linted({ 'a.yaml': text([source]), 'b/b.yaml': text([source]) });
   expect([code, findings]).toMatchObject([1, [{ reason: 'Duplicate', file: join(manifestFiles.directory, 'b/b.yaml') }]]);
+});
+
+test('A Secret without what its type requires is an error', async () => {
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'shop', namespace: 'acme' },
+    type: 'kubernetes.io/tls',
+    stringData: { 'tls.crt': 'a' },
+  };
+  const { code, findings } = await linted({ 'a.yaml': stringify(secret) });
+  expect([code, findings]).toMatchObject([1, [{ severity: 'error', reason: 'Invalid', field: 'data.tls.key' }]]);
 });
 
 test('Objects refer to each other across files, and an object without a namespace is in the one of the flag', async () => {

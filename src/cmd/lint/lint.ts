@@ -4,6 +4,7 @@ import { RefusedAddresses } from '../../core/egress-policy.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { admit } from '../../resources/admission.ts';
 import type { Cause } from '../../resources/causes.ts';
+import { isRecord } from '../../resources/field-tree.ts';
 import {
   type ConfigurationKind,
   type Kind,
@@ -105,13 +106,20 @@ interface JudgedAlone {
 
 /** Findings of what the API server would refuse. An object that it accepts has findings of fields without effect instead. */
 function admission(found: FoundObject): JudgedAlone {
-  const { object, causes } = admit(found.object.kind, found.object);
+  const { object, causes } = admit(found.object.kind, asSent(found));
   const told = (severity: LintFinding['severity'], reason: string, { field, message }: Cause): LintFinding => {
     return { severity, ...where(found, field), reason, message };
   };
   if (causes !== undefined) return { found, isAdmitted: false, findings: causes.map((cause) => told('error', 'Invalid', cause)) };
   const idle = withoutEffect(found.object.kind, 'spec' in object ? object.spec : undefined, found.written);
   return { found, isAdmitted: true, findings: idle.map((cause) => told('warning', 'NoEffect', cause)) };
+}
+
+/** The object as it is written, with the parts that an `ApplyObject` has no place for, in the namespace where kubectl would put it. */
+function asSent({ object, written }: FoundObject): unknown {
+  return isRecord(written)
+    ? { ...written, metadata: { ...(isRecord(written['metadata']) && written['metadata']), ...object.metadata } }
+    : object;
 }
 
 /** What the controllers would say of the objects that the API server takes. */

@@ -5,15 +5,23 @@ import { secretSealingContext } from '../../core/sealing-contexts.ts';
 import { kinds, type SecretObject } from '../../resources/kinds.ts';
 import { madeForIn } from '../../resources/secret-use.ts';
 import { listAll } from '../../store/all-objects.ts';
+import { installationOf } from '../../store/served-objects.ts';
 import { type CompleteStore, versionOf } from '../../store/store.ts';
 import { facadeManager } from './owned-spec.ts';
 
 const writeAttempts = 8;
 
-/** Seals what the API has stored in Secrets under the newest key. Returns how many Secrets changed; `report` gets what does not open. */
-export async function resealSecrets(store: CompleteStore, keyring: Keyring, report: (complaint: string) => void): Promise<number> {
+/**
+ * Seals what the API of an installation has stored in Secrets under the newest key. Those of other installations have other keys and stay as they are.
+ * Returns how many Secrets changed; `report` gets what does not open.
+ */
+export async function resealSecrets(
+  { store, keyring, installation }: { store: CompleteStore; keyring: Keyring; installation: string },
+  report: (complaint: string) => void,
+): Promise<number> {
   let changed = 0;
-  for (const { metadata, spec } of await listAll(store, 'Organization')) {
+  const organizations = await listAll(store, 'Organization');
+  for (const { metadata, spec } of organizations.filter((each) => installationOf(each) === installation)) {
     const organization = resourceId(kinds.Organization.idPrefix, metadata);
     const secrets = await listAll(store, 'Secret', spec.namespace);
     for (const secret of secrets.filter(isOurs)) if (await reseal(store, keyring, organization, secret, report)) changed++;

@@ -71,6 +71,12 @@ describe('a manifest file', () => {
     expect(parseManifests('l.json', text)).toEqual({ objects: [{ kind: 'Namespace', metadata: { name: 'n' } }], errors: [] });
   });
 
+  test('a manifest file may hold a list of one kind, as the API server shows it', () => {
+    const items = [{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Source', metadata: { name: 's' }, spec: {} }];
+    const text = JSON.stringify({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'SourceList', metadata: {}, items });
+    expect(parseManifests('l.json', text)).toMatchObject({ objects: [{ kind: 'Source', metadata: { name: 's' } }], errors: [] });
+  });
+
   test.each([
     ['a kind of somebody else', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}', /not a kind that Posthorn knows/],
     [

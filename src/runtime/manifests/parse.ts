@@ -185,7 +185,7 @@ interface Written {
 
 function toObjects(value: unknown, at: string, reading: Required<Reading>): Written[] {
   const { apiVersion, kind } = parsed(head, value, at);
-  if (apiVersion === 'v1' && kind === 'List')
+  if (isList(apiVersion, kind, reading.kinds))
     return parsed(list, value, at).items.flatMap((item, index) => toObjects(item, below(at, `items[${index}]`), reading));
   const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
   if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
@@ -198,6 +198,12 @@ function toObjects(value: unknown, at: string, reading: Required<Reading>): Writ
     throw new Misread(`${kind} of ${apiVersion} is not a kind that Posthorn knows`, below(at, known === undefined ? 'kind' : 'apiVersion'));
   }
   return [{ object: toObject(known, value, at, reading.namespace), written: value, at }];
+}
+
+/** A List, or what `kubectl get --raw` shows of a kind, such as a RouteList. */
+function isList(apiVersion: string, kind: string, kinds: readonly Kind[]): boolean {
+  if (apiVersion === 'v1' && kind === 'List') return true;
+  return (['Namespace', 'Secret', ...kinds] as const).some((each) => kind === `${each}List` && apiVersion === kindPath(each).apiVersion);
 }
 
 function toObject(kind: Kind, value: unknown, at: string, namespace: string): ApplyObject {
