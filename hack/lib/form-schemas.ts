@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FormField, FormNode, ReferenceFamily } from '../../src/web/api/form-schema.ts';
+import { formHelp } from './form-help.ts';
 
 const schema = z.looseObject({});
 type Schema = z.infer<typeof schema>;
@@ -207,5 +208,30 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
 
   const fields = fieldsOf(bodyOf('post', `/${family}`), family, bodyOf('patch', `/${family}/{id}`));
   const place = ({ name }: FormField): number => (first.includes(name) ? first.indexOf(name) : first.length);
-  return fields.sort((a, b) => place(a) - place(b));
+  return inFormWords(
+    fields.sort((a, b) => place(a) - place(b)),
+    new Set(namesIn(fields)),
+  );
+}
+
+/** Fields that a field is made of. */
+function partsOf({ node }: FormField): FormField[] {
+  if (node.kind === 'branches') return Object.values(node.branches).flat();
+  return node.kind === 'object' || node.kind === 'objects' ? node.fields : [];
+}
+
+function namesIn(fields: readonly FormField[]): string[] {
+  return fields.flatMap((field) => [field.name, ...namesIn(partsOf(field))]);
+}
+
+/** The fields with descriptions as a form has them. */
+function inFormWords(fields: readonly FormField[], names: ReadonlySet<string>): FormField[] {
+  return fields.map((field) => ({ ...field, help: formHelp(field.help, names), node: nodeInFormWords(field.node, names) }));
+}
+
+function nodeInFormWords(node: FormNode, names: ReadonlySet<string>): FormNode {
+  if (node.kind === 'object' || node.kind === 'objects') return { ...node, fields: inFormWords(node.fields, names) };
+  if (node.kind !== 'branches') return node;
+  const branches = Object.entries(node.branches).map(([name, fields]) => [name, inFormWords(fields, names)]);
+  return { ...node, branches: Object.fromEntries(branches) };
 }

@@ -91,8 +91,9 @@ test('a test whose answer is lost is sent anew by the second press', async () =>
     const destination = await made('destinations', { name: 'tested', url: tested.url });
     const page = await open(`o/default/targets/${destination}`);
     await loseAnswer(page, '/test');
-    await page.getByRole('button', { name: 'Send test' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Test' });
+    await page.getByRole('button', { name: 'Send test…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send a test' });
+    await dialog.getByRole('button', { name: 'Send test' }).click();
     await dialog.getByRole('alert').waitFor();
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByText('Delivered').waitFor();

@@ -65,6 +65,8 @@ test('the page of an endpoint has its attempts, its latency and the openings of 
   await page.getByRole('img', { name: /^Attempts of the last 24 hours: 0 delivered, 1 tried again, 0 failed\.$/ }).waitFor();
   const facts = page.getByRole('region', { name: 'Facts' });
   await facts.getByText(/^2, oldest /).waitFor();
+  await page.getByRole('heading', { name: 'Until the next probe' }).waitFor();
+  await page.getByRole('img', { name: /^[1-9]\d* of 600 seconds until the next probe$/ }).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.getByRole('button', { name: '1 h', exact: true }).click();
   await page.getByRole('img', { name: '1 circuit opened in the last hour.' }).waitFor();
@@ -118,6 +120,14 @@ test('a replay that runs is on the overview, and is suspended there, resumed on 
   await eventually(async () => expect(await phase()).toBe('Suspended'), 60_000);
   await panel.waitFor({ state: 'detached' });
   await page.goto(`${suite.standalone.url}/console/o/default/replays/${id}`);
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
+  // Nothing has failed, so nothing is red.
+  expect(
+    await page
+      .locator('.legend .state')
+      .filter({ hasText: /^failed$/ })
+      .getAttribute('class'),
+  ).toBe('state is-idle');
   await page.getByRole('button', { name: 'Resume' }).click();
   await eventually(async () => expect(await phase()).toBe('Running'), 60_000);
   await page.getByRole('button', { name: 'Cancel…' }).click();

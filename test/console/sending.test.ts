@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
+import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
@@ -16,9 +17,9 @@ afterAll(() => receiver?.close());
 const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body.data;
 
 /** An application with an endpoint that subscribes to a new event type. */
-async function subscribed(name: string): Promise<{ applicationId: string; endpointId: string; eventTypeId: string }> {
+async function subscribed(name: string, url = receiver.url): Promise<{ applicationId: string; endpointId: string; eventTypeId: string }> {
   const applicationId = await made('webhook-applications', { name });
-  const endpointId = await made('webhook-endpoints', { applicationId, url: receiver.url });
+  const endpointId = await made('webhook-endpoints', { applicationId, url });
   const eventTypeId = await made('event-types', { name, examplePayload: '{"id": "o-17"}' });
   await made('webhook-subscriptions', { endpointId, eventTypeId });
   return { applicationId, endpointId, eventTypeId };
@@ -143,5 +144,68 @@ test('the command that sends a test event to a source has the header that schedu
   await page.getByLabel('Time (UTC)').fill(minuteIn(8));
   await page.getByText('within 7 days', { exact: false }).waitFor();
   expect(await command.count()).toBe(0);
+  expectSound();
+});
+
+const testDialog = async (page: Page): Promise<Locator> => {
+  await page.getByRole('button', { name: 'Send test…' }).click();
+  return page.getByRole('dialog', { name: 'Send a test' });
+};
+const bodiesAt = (path: string): string[] => receiver.requests.filter((each) => each.path === path).map(({ body }) => body.toString());
+/** What has arrived there is this. */
+const arrivedAt = (path: string, bodies: readonly string[]): Promise<void> =>
+  eventually(async () => expect(bodiesAt(path)).toEqual(bodies));
+const hasPayload = (dialog: Locator, payload: string): Promise<void> =>
+  eventually(async () => expect(await dialog.getByLabel('Payload', { exact: true }).inputValue()).toBe(payload));
+
+test('a test of a destination sends what is typed, with all digits, or the payload of a recent event', async () => {
+  const source = await made('sources', { name: 'lamps' });
+  const destination = await made('destinations', { name: 'lamp keeper', url: `${receiver.url}/lamps` });
+  await made('routes', { name: 'lamps', sourceId: source, destinationIds: [destination] });
+  const payload = '{"lamp": 1.50, "id": 12345678901234567890}';
+  const { body } = await suite.rest.send('GET', `/api/sources/${source}`);
+  const headers = { 'content-type': 'application/json' };
+  await fetch(`${suite.standalone.url}/ingest/default/${body.slug}`, { method: 'POST', headers, body: payload });
+  await arrivedAt('/lamps', [payload]);
+  const page = await open(`o/default/targets/${destination}`);
+  const dialog = await testDialog(page);
+  await dialog.getByLabel('Payload of').selectOption('My own');
+  await dialog.getByLabel('Payload', { exact: true }).fill('[1]');
+  await dialog.getByRole('button', { name: 'Send test' }).click();
+  await dialog.getByText('A test of a destination takes a JSON object.').waitFor();
+  const own = '{"own": 2.50, "id": 12345678901234567890}';
+  await dialog.getByLabel('Payload', { exact: true }).fill(own);
+  await dialog.getByRole('button', { name: 'Send test' }).click();
+  await dialog.getByText('Delivered').waitFor();
+  expect(bodiesAt('/lamps')).toEqual([payload, own]);
+  await dialog.getByLabel('Payload of').selectOption('A recent event');
+  await dialog.getByLabel('Event', { exact: true }).selectOption({ index: 1 });
+  await hasPayload(dialog, payload);
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await arrivedAt('/lamps', [payload, own, payload]);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  expectSound();
+});
+
+test('a test of an endpoint sends the example of an event type, also as it was edited, or the payload of a recent event', async () => {
+  const { endpointId, eventTypeId } = await subscribed('order.tested', `${receiver.url}/tested`);
+  await suite.rest.send('POST', '/api/send-event', { eventType: 'order.tested', payload: { total: 7 } });
+  await arrivedAt('/tested', ['{"total":7}']);
+  const page = await open(`o/default/targets/${endpointId}`);
+  const dialog = await testDialog(page);
+  await dialog.getByLabel('Event type').selectOption(eventTypeId);
+  await hasPayload(dialog, '{"id": "o-17"}');
+  await dialog.getByRole('button', { name: 'Send test' }).click();
+  await dialog.getByText('Delivered').waitFor();
+  expect(receiver.requests.at(-1)?.headers).toMatchObject({ 'x-posthorn-test': 'true' });
+  await dialog.getByLabel('Payload', { exact: true }).fill('{"id": 1.10}');
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await arrivedAt('/tested', ['{"total":7}', '{"id": "o-17"}', '{"id": 1.10}']);
+  await dialog.getByText('Delivered').waitFor();
+  await dialog.getByLabel('Payload of').selectOption('A recent event');
+  await dialog.getByLabel('Event', { exact: true }).selectOption({ index: 1 });
+  await hasPayload(dialog, '{"total":7}');
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await arrivedAt('/tested', ['{"total":7}', '{"id": "o-17"}', '{"id": 1.10}', '{"total":7}']);
   expectSound();
 });

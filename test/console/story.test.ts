@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => receiver?.close());
 
 const retryPolicy = { maxRetries: 1, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 };
-const patient = { maxRetries: 1, initialDelay: 1_800_000, maxDelay: 1_800_000, backoffMultiplier: 1 };
+const patient = { maxRetries: 3, initialDelay: 1_800_000, maxDelay: 1_800_000, backoffMultiplier: 1 };
 const deliveriesOf = async (name: string) => (await suite.rest.send('GET', `/api/deliveries?destinationId=${name}`)).body.data;
 
 test('the story of a delivery that waits counts down to its next attempt, and that of its event says where it waits', async () => {
@@ -33,6 +33,15 @@ test('the story of a delivery that waits counts down to its next attempt, and th
     return found?.status === 'retrying' ? (found.id as string) : undefined;
   });
   const page = await open(`o/default/deliveries/${delivery}`);
+  const planned = page.getByRole('region', { name: 'Next attempts' }).locator('dd');
+  await planned.first().waitFor();
+  const [next = Number.NaN, ...later] = await planned.locator('time').evaluateAll((all) => all.map((each) => Date.parse(each.dateTime)));
+  expect(later).toEqual([next + 1_800_000, next + 3_600_000]);
+  expect(await planned.allTextContents()).toEqual([
+    expect.not.stringContaining('about'),
+    expect.stringMatching(/^about .* 30 min later$/),
+    expect.stringMatching(/^about .* 30 min later$/),
+  ]);
   await page.clock.install();
   const timer = page.getByRole('timer');
   await timer.getByText('until the next attempt').waitFor();
@@ -116,13 +125,16 @@ test('events that reached no route are chosen by both of their statuses, counted
   }
   await page.waitForURL(/status=no_routes(,|%2C)filtered/);
   await page.locator('.chip', { hasText: 'status' }).getByText('No routes or Filtered').waitFor();
-  await replay.click();
+  await page.getByRole('checkbox', { name: `Select ${event}` }).check();
+  await page.getByRole('region', { name: 'Selected rows' }).getByRole('button', { name: 'Replay…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Replay events' });
   await dialog.getByText('The routes of today judge each again.', { exact: false }).waitFor();
   await dialog.getByText('2 deliveries to 2 targets', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Replay 2 deliveries' }).click();
   await page.waitForURL('**/replays/rep_*');
   await page.getByText('Succeeded').first().waitFor();
+  const replayId = new URL(page.url()).pathname.split('/').at(-1);
+  expect((await suite.rest.send('GET', `/api/replays/${replayId}`)).body.filter).toEqual({ id: [event] });
   for (const name of ['late', 'later']) {
     await eventually(async () => expect(await deliveriesOf(name)).toMatchObject([{ status: 'delivered' }]));
   }

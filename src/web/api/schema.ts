@@ -43,6 +43,18 @@ export interface Operations {
     body: CancelDeliveriesByFilterBody;
     answer: CancelledByFilter;
   };
+  'POST /deliveries/bulk-replay': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: ReplayDeliveriesBody;
+    answer: ReplayDeliveriesResult;
+  };
+  'POST /deliveries/bulk-cancel': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CancelDeliveriesBody;
+    answer: CancelDeliveriesResult;
+  };
   'GET /deliveries/dead-letter-stats': {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -102,6 +114,18 @@ export interface Operations {
     query: Record<string, never>;
     body: CancelOutboundMessagesByFilterBody;
     answer: CancelledByFilterEnvelope;
+  };
+  'POST /outbound-messages/cancel-bulk': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CancelOutboundMessagesBody;
+    answer: CancelOutboundMessagesResult;
+  };
+  'POST /outbound-messages/dlq/retry-bulk': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: RetryDeadLettersBody;
+    answer: RetryDeadLettersResult;
   };
   'GET /outbound-messages/dlq/stats': {
     path: Record<string, never>;
@@ -755,7 +779,11 @@ export type BackoffTypeField = "exponential" | null;
 
 export type BucketField = string;
 
+export type CancelDeliveriesBody = { ids: ReplayDeliveriesBodyIds };
+
 export type CancelDeliveriesByFilterBody = { filter: DeliveryCancelFilter; dryRun?: boolean; cursor?: CursorField };
+
+export type CancelDeliveriesResult = { cancelled: number; cancelling: CancellingField; skipped: number; deliveries: Array<{ deliveryId: string; result: ResultField }> };
 
 export type CancelDeliveryResult = { deliveryId: string; status: CancelDeliveryResultStatus; message: MessageField };
 
@@ -763,7 +791,11 @@ export type CancelDeliveryResultStatus = "cancelled" | "cancelling";
 
 export type CancelOutboundMessageResult = { data: { messageId: string; status: CancelDeliveryResultStatus } };
 
+export type CancelOutboundMessagesBody = { messageIds: MessageIdsField };
+
 export type CancelOutboundMessagesByFilterBody = { filter: MessageCancelFilter; dryRun?: boolean; cursor?: CursorField };
+
+export type CancelOutboundMessagesResult = { data: { cancelled: number; cancelling: CancellingField; skipped: number; messages: Array<{ messageId: string; result: ResultField }> } };
 
 export type CancellationField = { at: string; by: string };
 
@@ -880,6 +912,8 @@ export type DedupStrategyField = "auto" | "provider_id" | "payload_hash" | "idem
 export type DedupWindowHoursField = number;
 
 export type DelaysField = Array<number> | null;
+
+export type DeliveriesField = Array<{ originalDeliveryId: string; newDeliveryId: string }>;
 
 export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "earlier_message" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField; expiresAt: ExpiresAtField; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
 
@@ -1165,6 +1199,8 @@ export type MessageCancelFilter = { status?: Array<"pending" | "failed" | "proce
 
 export type MessageField = string;
 
+export type MessageIdsField = Array<string>;
+
 export type MessageStatus = "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq";
 
 export type MetadataField = Record<string, unknown>;
@@ -1275,6 +1311,12 @@ export type Related = { id: string; name: string };
 
 export type Replay = (Resource) & ({ what: WhatField; filter: ReplayFilter; ratePerSecond: RatePerSecondField; toDestinationId: string | null; stopAfterFailurePercent: number | null; ttlSecondsAfterFinished: number | null; dryRun: DryRunField; suspend: boolean; cancel: boolean; phase: "Planning" | "Running" | "Suspended" | "Succeeded" | "Failed" | "Cancelled"; plan: ReplayPlan | null; queued: number; skipped: number; skippedByReason: Record<string, number>; delivered: number; failed: number; endedOtherwise: number; waiting: ReplayWait | null; failure: ReplayFailure | null; alreadyRan: boolean; startedAt: string | null; completedAt: string | null; estimatedCompletionAt: string | null });
 
+export type ReplayDeliveriesBody = { ids?: ReplayDeliveriesBodyIds; deliveryIds?: Array<string> };
+
+export type ReplayDeliveriesBodyIds = Array<string>;
+
+export type ReplayDeliveriesResult = { message: MessageField; queued: number; skipped: number; deliveries: DeliveriesField };
+
 export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: string; status: "queued"; deliveryId: string; message: MessageField };
 
 export type ReplayFailure = { reason: string; message: string };
@@ -1300,6 +1342,12 @@ export type Resource = { id: IdField; organizationId: OrganizationIdField; name:
 export type ResponseBodyField = string | null;
 
 export type ResponseStatusField = number | null;
+
+export type ResultField = "cancelled" | "cancelling" | "ended" | "moving" | "not_found";
+
+export type RetryDeadLettersBody = { messageIds: MessageIdsField };
+
+export type RetryDeadLettersResult = { data: { queued: number; skipped: number; messages: Array<{ originalMessageId: string; newMessageId: string }> } };
 
 export type RetryDelaysField = Array<number> | null;
 

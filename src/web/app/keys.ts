@@ -30,12 +30,14 @@ export function useKeys(keys: Keys): void {
   }, [keys, singleKeys]);
 }
 
-/** Enter and Space act on what has the focus. */
+/** Enter and Space act on what has the focus, also on a box. */
 function isForTheFocused({ key, target }: KeyboardEvent): boolean {
-  return (key === 'Enter' || key === ' ') && target instanceof HTMLElement && target.closest('a, button, summary, [role="tree"]') !== null;
+  return (
+    (key === 'Enter' || key === ' ') && target instanceof HTMLElement && target.closest('a, button, summary, input, [role="tree"]') !== null
+  );
 }
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.closest('input, textarea, select, [role="dialog"]') !== null;
+  return target.isContentEditable || target.closest('input:not([type="checkbox"]), textarea, select, [role="dialog"]') !== null;
 }

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
+import { type ReactElement, type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Mark } from '../ui/charts.tsx';
 import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
 import { count, quantityOf } from '../ui/format.ts';
@@ -9,6 +9,7 @@ import type { CountedList } from './list-counts.ts';
 import type { ListName } from './list-filters.ts';
 import { ListHistogram } from './list-histogram.tsx';
 import type { CursorList } from './use-api.ts';
+import { useChecked } from './use-checked.ts';
 import { useSelectionKeys } from './use-selection.ts';
 import { ViewsMenu } from './views-menu.tsx';
 
@@ -24,6 +25,8 @@ export interface ListScreenProps<Row> {
   /** What Enter does; absent: the drawer shows all there is. */
   open?: (key: string) => void;
   drawer: (key: string, close: () => void) => ReactNode;
+  /** What can be done with rows that are checked; `clear` lets go of them. Absent: rows cannot be checked. */
+  acts?: ((rows: readonly Row[], clear: () => void) => ReactNode) | undefined;
   /** Stands above the filters. */
   head?: ReactNode;
   /** What the histogram above the list counts. Absent: there is none. */
@@ -46,6 +49,7 @@ export function ListScreen<Row>({
   search,
   open,
   drawer,
+  acts,
   head,
   counts,
   marks,
@@ -76,6 +80,8 @@ export function ListScreen<Row>({
     [navigate],
   );
   useSelectionKeys({ rows, keyOf, selected: at, select, open });
+  const checked = useChecked({ list, keyOf, selected: at, isOn: acts !== undefined });
+  const frame = useFocusAfter(checked.rows.length > 0);
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const isNotEmpty = isFiltered || rows.length > 0;
   // The histogram keeps its focus while the list is read anew.
@@ -105,7 +111,7 @@ export function ListScreen<Row>({
       ) : null}
       {rows.length === 0 ? null : (
         <div className="split">
-          <div className="live-list">
+          <div className="live-list" ref={frame}>
             <Rows
               label={what}
               columns={columns}
@@ -113,8 +119,20 @@ export function ListScreen<Row>({
               keyOf={keyOf}
               selected={at}
               onSelect={select}
+              checked={acts === undefined ? undefined : checked.boxes}
               onEnd={readsOn ? loadMore : undefined}
             />
+            {acts === undefined || checked.rows.length === 0 ? null : (
+              <section className="table-foot is-checked" aria-label="Selected rows">
+                <strong role="status">{count(checked.rows.length)} selected</strong>
+                {checked.gone === 0 ? null : <span>{count(checked.gone)} of them not in the list any more</span>}
+                <span className="spacer" />
+                {acts(checked.rows, checked.clear)}
+                <button type="button" className="btn is-quiet is-sm" onClick={checked.clear}>
+                  Clear
+                </button>
+              </section>
+            )}
             <div className="table-foot" role="status">
               <span>
                 {hasMore ? `${count(rows.length)} or more ${what}` : quantityOf(rows.length, what)}
@@ -137,6 +155,23 @@ export function ListScreen<Row>({
       )}
     </>
   );
+}
+
+/** The frame of a list, whose table has the focus after the bar that had it is gone. */
+function useFocusAfter(hasBar: boolean): RefObject<HTMLDivElement | null> {
+  const frame = useRef<HTMLDivElement>(null);
+  const had = useRef(false);
+  useEffect(() => {
+    const isGone = had.current && !hasBar;
+    had.current = hasBar;
+    if (!isGone) return;
+    // A dialog of the bar gives the page free after this.
+    const timer = setTimeout(() => {
+      if (document.activeElement === document.body) frame.current?.querySelector<HTMLElement>('.table-wrap')?.focus();
+    });
+    return () => clearTimeout(timer);
+  }, [hasBar]);
+  return frame;
 }
 
 interface NoMatchProps {

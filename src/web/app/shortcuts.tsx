@@ -9,6 +9,8 @@ const others = [
   ['j, k', 'next, previous row'],
   ['↓, ↑', 'the same while the list has the focus'],
   ['Enter', 'open the row'],
+  ['x', 'check the box of the row'],
+  ['Shift X', 'check all boxes from the last one'],
   ['Esc', 'close what is open'],
   ['Space', 'pause and resume the stream'],
   ['G', 'the newest row'],

@@ -9,8 +9,8 @@ import { Clock } from '../ui/time.tsx';
 
 /** Ends what waits. */
 
-const waitingDeliveries = ['pending', 'retrying', 'circuit_open', 'processing'] as const;
-const waitingMessages = ['pending', 'failed', 'processing'] as const;
+export const waitingDeliveries = ['pending', 'retrying', 'circuit_open', 'processing'] as const;
+export const waitingMessages = ['pending', 'failed', 'processing'] as const;
 
 const effect =
   'It becomes a dead letter, which can be sent again. An attempt that is under way is not interrupted: if it succeeds, the receiver has it.';

@@ -6,7 +6,7 @@ import { Dial } from '../ui/dial.tsx';
 import { countdown, duration, quantity } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Clock, useNow } from '../ui/time.tsx';
-import type { Circuit } from './target-data.ts';
+import { type Circuit, probeAt } from './target-data.ts';
 
 /** How the circuit between a route and a destination heals, and its reset. */
 export function CircuitFacts({ circuit, target }: { circuit: Circuit; target: string }): ReactElement | null {
@@ -47,29 +47,46 @@ export function CircuitFacts({ circuit, target }: { circuit: Circuit; target: st
   );
 }
 
-/** The circuit of a webhook endpoint. The API says its state, not when a probe is due. */
+/** The circuit of a webhook endpoint: how it heals, and its reset. */
 export function EndpointCircuit({ endpoint }: { endpoint: Answer<'GET /webhook-endpoints/{id}'>['data'] }): ReactElement {
   const reset = useWrite('POST /webhook-endpoints/{id}/reset-circuit');
   const [asks, setAsks] = useState(false);
   const { id, url, circuitState, circuitFailureCount, circuitFailureThreshold, circuitCooldownSeconds, circuitSuccessThreshold } = endpoint;
+  const circuit: Healing = {
+    state: circuitState,
+    cooldownSeconds: circuitCooldownSeconds,
+    probeAt: probeAt(endpoint.lastFailureAt, circuitCooldownSeconds),
+  };
+  const opens = (
+    <p className="muted small">
+      It opens after {quantity(circuitFailureThreshold, 'failed attempt')} in a row. A probe is sent{' '}
+      {duration(circuitCooldownSeconds * 1000)} after the last of them;{' '}
+      {quantity(circuitSuccessThreshold, 'success closes', 'successes close')} the circuit.
+    </p>
+  );
   return (
     <section aria-label="Circuit">
       <header>
         <h3>Circuit</h3>
         <span className="hint">{quantity(circuitFailureCount, 'failed attempt')} in a row</span>
       </header>
-      <Steps state={circuitState} probes={`${quantity(circuitSuccessThreshold, 'probe closes', 'probes close')} it`} />
-      <p className="muted small">
-        It opens after {quantity(circuitFailureThreshold, 'failed attempt')} in a row. A probe is sent{' '}
-        {duration(circuitCooldownSeconds * 1000)} after that.
-      </p>
-      {circuitState === 'closed' ? null : (
-        <div className="btn-row">
-          <button type="button" className="btn is-sm" onClick={() => setAsks(true)}>
-            Reset circuit…
-          </button>
+      {circuitState === 'closed' ? (
+        opens
+      ) : (
+        <div className="heal">
+          <Wait circuit={circuit} />
+          <div className="stack">
+            <Next circuit={circuit} />
+            {opens}
+            <div className="btn-row">
+              <button type="button" className="btn is-sm" onClick={() => setAsks(true)}>
+                Reset circuit…
+              </button>
+            </div>
+          </div>
         </div>
       )}
+      <Steps state={circuitState} probes={`${quantity(circuitSuccessThreshold, 'probe closes', 'probes close')} it`} />
       <ResetQuestion
         what={`the circuit of ${url}`}
         isOpen={asks}
@@ -81,6 +98,9 @@ export function EndpointCircuit({ endpoint }: { endpoint: Answer<'GET /webhook-e
     </section>
   );
 }
+
+/** What is shown of a circuit while it heals. */
+type Healing = Pick<Circuit, 'state' | 'probeAt' | 'cooldownSeconds'>;
 
 interface ResetQuestionProps {
   what: string;
@@ -100,9 +120,9 @@ function ResetQuestion({ what, ...rest }: ResetQuestionProps): ReactElement {
   );
 }
 
-function Wait({ circuit: { probeAt, cooldownSeconds, state } }: { circuit: Circuit }): ReactElement {
+function Wait({ circuit: { probeAt: at, cooldownSeconds, state } }: { circuit: Healing }): ReactElement {
   const now = useNow(1000);
-  const leftMs = state !== 'open' || probeAt === null ? 0 : Math.max(0, Date.parse(probeAt) - now);
+  const leftMs = state !== 'open' || at === null ? 0 : Math.max(0, Date.parse(at) - now);
   return (
     <Dial
       label={`${Math.ceil(leftMs / 1000)} of ${cooldownSeconds} seconds until the next probe`}
@@ -113,10 +133,10 @@ function Wait({ circuit: { probeAt, cooldownSeconds, state } }: { circuit: Circu
   );
 }
 
-function Next({ circuit: { state, probeAt } }: { circuit: Circuit }): ReactElement {
+function Next({ circuit: { state, probeAt: at } }: { circuit: Healing }): ReactElement {
   const now = useNow(1000);
   if (state === 'half_open') return <h3>Probes are under way</h3>;
-  return <h3>{probeAt === null || Date.parse(probeAt) <= now ? 'The next message is the probe' : 'Until the next probe'}</h3>;
+  return <h3>{at === null || Date.parse(at) <= now ? 'The next message is the probe' : 'Until the next probe'}</h3>;
 }
 
 function Steps({ state, probes }: { state: Circuit['state']; probes: string }): ReactElement {

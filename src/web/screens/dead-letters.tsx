@@ -9,6 +9,7 @@ import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty } from '../ui/notices.tsx';
+import { DeliveryActs, MessageActs } from './bulk-acts.tsx';
 import { deliveryFields, useDeliveryColumns } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
@@ -89,6 +90,7 @@ function OfDeliveries(): ReactElement {
         counts="dead deliveries"
         views="dead-letters"
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
+        acts={(rows, clear) => <DeliveryActs rows={rows} clear={clear} />}
         head={
           stats === undefined || stats.total === 0 ? null : (
             <Answer total={stats.total} byReason={stats.byReason} targets={stats.topFailingDestinations.slice(0, 3)} />
@@ -137,6 +139,7 @@ function OfMessages(): ReactElement {
         counts="dead messages"
         views="dead-letters"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
+        acts={(rows, clear) => <MessageActs rows={rows} clear={clear} />}
         empty={
           <Empty title="No dead letter">
             <p>What customers do not take after all attempts is kept here, and can be sent again.</p>

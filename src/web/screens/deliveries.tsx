@@ -13,6 +13,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock, Countdown, minuteLabel, ZoneContext } from '../ui/time.tsx';
+import { DeliveryActs } from './bulk-acts.tsx';
 import { CancelDeliveries } from './cancel.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { useCircuitsOf } from './target-data.ts';
@@ -112,6 +113,7 @@ export function Deliveries(): ReactElement {
         marks={marks}
         views="deliveries"
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
+        acts={(rows, clear) => <DeliveryActs rows={rows} clear={clear} />}
         empty={
           <Empty title="No delivery yet">
             <p>

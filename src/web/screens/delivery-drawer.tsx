@@ -32,7 +32,7 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
       foot={
         <>
           <CancelDelivery id={id} status={delivery?.status} />
-          <ReplayDelivery id={id} />
+          <ReplayDelivery id={id} eventId={delivery?.eventId} />
         </>
       }
     >

@@ -11,6 +11,8 @@ import { Clock } from '../ui/time.tsx';
 import { ofDelivery } from './attempts.tsx';
 import { CancelDelivery, CancellationFacts } from './cancel.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
+import { RetrySchedule } from './retry-schedule.tsx';
+import { delaysOf } from './retry-times.ts';
 import { StoryPage } from './story-page.tsx';
 
 /** What became of this delivery? */
@@ -37,72 +39,78 @@ export function DeliveryStory(): ReactElement {
       actions={
         <>
           <CancelDelivery id={id} status={delivery?.status} />
-          <ReplayDelivery id={id} />
+          <ReplayDelivery id={id} eventId={delivery?.eventId} />
         </>
       }
       facts={
         delivery === undefined ? null : (
-          <Panel title="Delivery">
-            <div className="panel-body">
-              <dl className="kv">
-                <dt>State</dt>
-                <dd>
-                  <State state={delivery.status} />
-                </dd>
-                <dt>Event</dt>
-                <dd>
-                  <Link className="id" to="/o/$org/events/$id" params={{ org, id: delivery.eventId }}>
-                    {shortId(delivery.eventId)}
-                  </Link>
-                </dd>
-                <dt>Route</dt>
-                <dd>
-                  <IdLink id={delivery.routeId} />
-                </dd>
-                {delivery.destinationId === null ? null : (
-                  <>
-                    <dt>Destination</dt>
-                    <dd>
-                      <IdLink id={delivery.destinationId} />
-                    </dd>
-                  </>
-                )}
-                <dt>Attempts</dt>
-                <dd>
-                  {delivery.attempts} of {delivery.maxAttempts}
-                </dd>
-                <dt>Created</dt>
-                <dd>
-                  <Clock at={delivery.createdAt} />
-                </dd>
-                {delivery.expiresAt === null ? null : (
-                  <>
-                    <dt>Expires</dt>
-                    <dd>
-                      <Clock at={delivery.expiresAt} />
-                    </dd>
-                  </>
-                )}
-                <CancellationFacts made={delivery.cancellation} />
-                {delivery.deadLetterReason === null ? null : (
-                  <>
-                    <dt>Reason</dt>
-                    <dd>
-                      <code>{delivery.deadLetterReason}</code>
-                    </dd>
-                  </>
-                )}
-                {delivery.replayedFrom === null ? null : (
-                  <>
-                    <dt>Sent again from</dt>
-                    <dd>
-                      <IdLink id={delivery.replayedFrom} />
-                    </dd>
-                  </>
-                )}
-              </dl>
-            </div>
-          </Panel>
+          <>
+            <RetrySchedule
+              waiting={{ ...delivery, nextAttemptAt: delivery.status === 'retrying' ? delivery.nextAttemptAt : null }}
+              delaysMs={target === undefined ? null : delaysOf(target.retryPolicy)}
+            />
+            <Panel title="Delivery">
+              <div className="panel-body">
+                <dl className="kv">
+                  <dt>State</dt>
+                  <dd>
+                    <State state={delivery.status} />
+                  </dd>
+                  <dt>Event</dt>
+                  <dd>
+                    <Link className="id" to="/o/$org/events/$id" params={{ org, id: delivery.eventId }}>
+                      {shortId(delivery.eventId)}
+                    </Link>
+                  </dd>
+                  <dt>Route</dt>
+                  <dd>
+                    <IdLink id={delivery.routeId} />
+                  </dd>
+                  {delivery.destinationId === null ? null : (
+                    <>
+                      <dt>Destination</dt>
+                      <dd>
+                        <IdLink id={delivery.destinationId} />
+                      </dd>
+                    </>
+                  )}
+                  <dt>Attempts</dt>
+                  <dd>
+                    {delivery.attempts} of {delivery.maxAttempts}
+                  </dd>
+                  <dt>Created</dt>
+                  <dd>
+                    <Clock at={delivery.createdAt} />
+                  </dd>
+                  {delivery.expiresAt === null ? null : (
+                    <>
+                      <dt>Expires</dt>
+                      <dd>
+                        <Clock at={delivery.expiresAt} />
+                      </dd>
+                    </>
+                  )}
+                  <CancellationFacts made={delivery.cancellation} />
+                  {delivery.deadLetterReason === null ? null : (
+                    <>
+                      <dt>Reason</dt>
+                      <dd>
+                        <code>{delivery.deadLetterReason}</code>
+                      </dd>
+                    </>
+                  )}
+                  {delivery.replayedFrom === null ? null : (
+                    <>
+                      <dt>Sent again from</dt>
+                      <dd>
+                        <IdLink id={delivery.replayedFrom} />
+                      </dd>
+                    </>
+                  )}
+                </dl>
+              </div>
+            </Panel>
+          </>
         )
       }
     />

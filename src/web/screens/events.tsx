@@ -18,6 +18,9 @@ import { PlanReplay } from './plan-replay.tsx';
 
 type Event = RowOf<'GET /events'>;
 
+/** That the filter of a replay takes. */
+const maxIds = 100;
+
 const statuses = ['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes'];
 const fields: readonly FilterField[] = [
   { name: 'status', word: 'status', isMany: true, choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
@@ -36,6 +39,13 @@ const columns: readonly Column<Event>[] = [
   { title: 'Deliveries', className: 'num p2', cell: ({ deliveryCount }) => count(deliveryCount) },
 ];
 const keyOf = ({ id }: Event): string => id;
+/** Of events that reached no route. */
+const replayActs = (rows: readonly Event[]): ReactElement =>
+  rows.length > maxIds ? (
+    <span>A replay takes up to {maxIds} of them.</span>
+  ) : (
+    <PlanReplay what="events" filter={{ id: rows.map(keyOf) }} />
+  );
 
 /** What came in, and what became of it? */
 export function Events(): ReactElement {
@@ -69,6 +79,7 @@ export function Events(): ReactElement {
         counts="events"
         views="events"
         drawer={(id, close) => <EventDrawer key={id} id={id} onClose={close} />}
+        acts={isUnreached ? replayActs : undefined}
         empty={
           <Empty title="No event yet" command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}>
             <p>

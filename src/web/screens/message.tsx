@@ -11,6 +11,7 @@ import { ofMessage } from './attempts.tsx';
 import { CancellationFacts, CancelMessage } from './cancel.tsx';
 import { MessageState } from './message-state.tsx';
 import { ReplayMessage } from './replay-button.tsx';
+import { RetrySchedule } from './retry-schedule.tsx';
 import { StoryPage } from './story-page.tsx';
 
 /** Ends of messages that the closed list of `dlqReason` does not have. */
@@ -26,6 +27,10 @@ export function MessageStory(): ReactElement {
   const event = `${location.origin}${urlOf('/webhook-events/{id}', { path: { id: message?.eventId ?? '' } }, org)}`;
   const payloadCommand = `curl ${shellQuoted(event)} -H "x-api-key: $KEY" | jq -c .data.payload > payload`;
   const url = message?.endpointUrl ?? null;
+  const endpointId = message?.endpointId ?? '';
+  const endpoint = useRead('GET /webhook-endpoints/{id}', { path: { id: endpointId } }, { isEnabled: message?.status === 'failed' }).data
+    ?.data;
+  const delaysMs = endpoint?.retryDelays?.map((seconds) => seconds * 1000) ?? null;
   return (
     <StoryPage
       id={id}
@@ -46,59 +51,65 @@ export function MessageStory(): ReactElement {
       }
       facts={
         message === undefined ? null : (
-          <Panel title="Message">
-            <div className="panel-body">
-              <dl className="kv">
-                <dt>State</dt>
-                <dd>
-                  <MessageState status={message.status} />
-                </dd>
-                <dt>Type</dt>
-                <dd>{message.eventType}</dd>
-                <dt>Application</dt>
-                <dd>
-                  <Link to="/o/$org/applications" params={{ org }} search={{ at: message.applicationId }}>
-                    {message.applicationName ?? message.applicationId}
-                  </Link>
-                </dd>
-                <dt>Endpoint</dt>
-                <dd>
-                  <Link to="/o/$org/targets/$id" params={{ org, id: message.endpointId }}>
-                    {message.endpointUrl ?? shortId(message.endpointId)}
-                  </Link>
-                </dd>
-                <dt>Event</dt>
-                <dd>
-                  <IdLink id={message.eventId} />
-                </dd>
-                <dt>Attempts</dt>
-                <dd>
-                  {message.attempts} of {message.maxAttempts}
-                </dd>
-                <dt>Created</dt>
-                <dd>
-                  <Clock at={message.createdAt} />
-                </dd>
-                {message.expiresAt === null ? null : (
-                  <>
-                    <dt>Expires</dt>
-                    <dd>
-                      <Clock at={message.expiresAt} />
-                    </dd>
-                  </>
-                )}
-                <CancellationFacts made={message.cancellation} />
-                {message.dlqReason === null ? null : (
-                  <>
-                    <dt>Reason</dt>
-                    <dd>
-                      <code>{endsInLastError.has(message.lastErrorType) ? message.lastErrorType : message.dlqReason}</code>
-                    </dd>
-                  </>
-                )}
-              </dl>
-            </div>
-          </Panel>
+          <>
+            <RetrySchedule
+              waiting={{ ...message, nextAttemptAt: message.status === 'failed' ? message.nextAttemptAt : null }}
+              delaysMs={delaysMs}
+            />
+            <Panel title="Message">
+              <div className="panel-body">
+                <dl className="kv">
+                  <dt>State</dt>
+                  <dd>
+                    <MessageState status={message.status} />
+                  </dd>
+                  <dt>Type</dt>
+                  <dd>{message.eventType}</dd>
+                  <dt>Application</dt>
+                  <dd>
+                    <Link to="/o/$org/applications" params={{ org }} search={{ at: message.applicationId }}>
+                      {message.applicationName ?? message.applicationId}
+                    </Link>
+                  </dd>
+                  <dt>Endpoint</dt>
+                  <dd>
+                    <Link to="/o/$org/targets/$id" params={{ org, id: message.endpointId }}>
+                      {message.endpointUrl ?? shortId(message.endpointId)}
+                    </Link>
+                  </dd>
+                  <dt>Event</dt>
+                  <dd>
+                    <IdLink id={message.eventId} />
+                  </dd>
+                  <dt>Attempts</dt>
+                  <dd>
+                    {message.attempts} of {message.maxAttempts}
+                  </dd>
+                  <dt>Created</dt>
+                  <dd>
+                    <Clock at={message.createdAt} />
+                  </dd>
+                  {message.expiresAt === null ? null : (
+                    <>
+                      <dt>Expires</dt>
+                      <dd>
+                        <Clock at={message.expiresAt} />
+                      </dd>
+                    </>
+                  )}
+                  <CancellationFacts made={message.cancellation} />
+                  {message.dlqReason === null ? null : (
+                    <>
+                      <dt>Reason</dt>
+                      <dd>
+                        <code>{endsInLastError.has(message.lastErrorType) ? message.lastErrorType : message.dlqReason}</code>
+                      </dd>
+                    </>
+                  )}
+                </dl>
+              </div>
+            </Panel>
+          </>
         )
       }
     />

@@ -14,6 +14,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+import { MessageActs } from './bulk-acts.tsx';
 import { CancelMessages } from './cancel.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
 import { MessageState, messageWord } from './message-state.tsx';
@@ -81,6 +82,7 @@ export function Messages(): ReactElement {
         counts="messages"
         views="messages"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
+        acts={(rows, clear) => <MessageActs rows={rows} clear={clear} />}
         empty={
           <Empty title="No message yet" command={sendEventCommand(org)}>
             <p>A message is made when an event is sent to the endpoints of customers that subscribe to its type.</p>

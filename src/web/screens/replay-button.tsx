@@ -1,22 +1,48 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactElement, useState } from 'react';
+import { useCandidates } from '../app/candidates.tsx';
 import { useOrganization, useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Failure } from '../ui/notices.tsx';
+import { Choice, options } from './lab-choices.tsx';
+import { type Resent, useSendElsewhere } from './send-elsewhere.ts';
 
-/** Sends a delivery again, and opens the new one. */
-export function ReplayDelivery({ id }: { id: string }): ReactElement {
-  const { mutateAsync, error, isPending, reset } = useWrite('POST /deliveries/{id}/replay');
+/** Sends a delivery again, to its destination or to another one, and opens the new one. `eventId`: of its event; undefined: not read yet. */
+export function ReplayDelivery({ id, eventId }: { id: string; eventId: string | undefined }): ReactElement {
+  const own = useWrite('POST /deliveries/{id}/replay');
+  const other = useSendElsewhere(id, eventId ?? '');
+  const [to, setTo] = useState('');
+  const isOwn = to === '';
+  const reset = (): void => {
+    own.reset();
+    other.reset();
+    setTo('');
+  };
   return (
     <SendAgain
-      text="The same payload goes to the destination of the route as it is today, as a delivery of its own. The receiver gets it even if it has it already. It counts as a message of the month."
-      isBusy={isPending}
-      error={error?.message ?? null}
+      text={
+        isOwn
+          ? 'The same payload goes to the destination of the route as it is today, as a delivery of its own. The receiver gets it even if it has it already. It counts as a message of the month.'
+          : 'The same payload goes to the chosen destination alone, as a delivery of the same route. The receiver gets it even if it has it already. It counts as a message of the month. This makes a replay of one delivery.'
+      }
+      isBusy={own.isPending || other.isPending}
+      error={isOwn ? (own.error?.message ?? null) : other.error}
       reset={reset}
-      send={async () => (await mutateAsync({ path: { id } })).newDeliveryId}
-      to="deliveries"
-    />
+      send={async () => (isOwn ? { deliveryId: (await own.mutateAsync({ path: { id } })).newDeliveryId } : await other.send(to))}
+    >
+      <DestinationChoice value={to} onChange={setTo} />
+    </SendAgain>
+  );
+}
+
+function DestinationChoice({ value, onChange }: { value: string; onChange: (id: string) => void }): ReactElement {
+  const destinations = useCandidates('destinations', value === '' ? [] : [value]);
+  return (
+    <Choice label="Destination" candidates={destinations} value={value} onChange={onChange}>
+      <option value="">That of its route</option>
+      {options(destinations.named, value === '' ? undefined : value, (each) => each.id)}
+    </Choice>
   );
 }
 
@@ -29,8 +55,7 @@ export function ReplayMessage({ id }: { id: string }): ReactElement {
       isBusy={isPending}
       error={error?.message ?? null}
       reset={reset}
-      send={async () => (await mutateAsync({ path: { id } })).data.newMessageId}
-      to="messages"
+      send={async () => ({ messageId: (await mutateAsync({ path: { id } })).data.newMessageId })}
     />
   );
 }
@@ -40,11 +65,12 @@ interface SendAgainProps {
   isBusy: boolean;
   error: string | null;
   reset: () => void;
-  send: () => Promise<string>;
-  to: 'deliveries' | 'messages';
+  send: () => Promise<Resent>;
+  /** What can be chosen. */
+  children?: ReactElement;
 }
 
-function SendAgain({ text, isBusy, error, reset, send, to }: SendAgainProps): ReactElement {
+function SendAgain({ text, isBusy, error, reset, send, children }: SendAgainProps): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
   const [isOpen, setOpen] = useState(false);
@@ -53,10 +79,12 @@ function SendAgain({ text, isBusy, error, reset, send, to }: SendAgainProps): Re
     reset();
   };
   const sendAndOpen = async (): Promise<void> => {
-    const id = await send().catch(() => null);
-    if (id === null) return;
+    const sent = await send().catch(() => null);
+    if (sent === null) return;
     close();
-    await navigate({ to: to === 'deliveries' ? '/o/$org/deliveries/$id' : '/o/$org/messages/$id', params: { org, id } });
+    if ('deliveryId' in sent) await navigate({ to: '/o/$org/deliveries/$id', params: { org, id: sent.deliveryId } });
+    else if ('messageId' in sent) await navigate({ to: '/o/$org/messages/$id', params: { org, id: sent.messageId } });
+    else await navigate({ to: '/o/$org/replays/$id', params: { org, id: sent.replayId } });
   };
   return (
     <>
@@ -65,6 +93,7 @@ function SendAgain({ text, isBusy, error, reset, send, to }: SendAgainProps): Re
         Send again…
       </button>
       <Dialog title="Send it again?" isOpen={isOpen} onClose={close}>
+        {children}
         <p>{text}</p>
         {error === null ? null : <Failure message={error} />}
         <div className="btn-row is-end">

@@ -109,7 +109,7 @@ export function ReplayProgress({ replay }: { replay: Replay }): ReactElement {
         ]}
       />
       <div className="legend">
-        <Count mark="ok" word="delivered" value={delivered} />
+        <Count mark="delivered" word="delivered" value={delivered} />
         <Count mark="failed" word="failed" value={failed} />
         <Count mark="filtered" word="skipped" value={skipped} />
         {endedOtherwise === 0 ? null : <Count mark="cancelled" word="ended otherwise" value={endedOtherwise} />}
@@ -141,7 +141,7 @@ function WaitingNote({ reason, message }: { reason: string; message: string }): 
 function Count({ mark, word, value }: { mark: string; word: string; value: number }): ReactElement {
   return (
     <span>
-      <State state={mark === 'ok' ? 'delivered' : mark} word={word} /> <b>{count(value)}</b>
+      <State state={value === 0 ? 'pending' : mark} word={word} /> <b>{count(value)}</b>
     </span>
   );
 }

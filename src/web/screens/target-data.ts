@@ -180,7 +180,7 @@ export function useCircuitsOf(routes: readonly { id: string; name: string }[]): 
 }
 
 /** A circuit has its cooldown after its last failure, also that of a probe. */
-function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string | null {
+export function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string | null {
   return lastFailureAt === null ? null : new Date(Date.parse(lastFailureAt) + cooldownSeconds * 1000).toISOString();
 }
 

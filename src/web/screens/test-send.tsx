@@ -1,4 +1,5 @@
-import { type ReactElement, useState } from 'react';
+import { type FormEvent, type ReactElement, useState } from 'react';
+import type { ApiError } from '../api/client.ts';
 import { useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { bytes, count, duration } from '../ui/format.ts';
@@ -7,6 +8,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Preformatted } from '../ui/preformatted.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { isEndpointId } from './target-data.ts';
+import { type TestDraft, TestPayloadFields, testBody, useTestPayload, usualTest } from './test-payload.tsx';
 
 interface Outcome {
   success: boolean;
@@ -16,21 +18,80 @@ interface Outcome {
   message: string | null;
 }
 
-/** Sends a test to a target, and shows its answer. */
+/** Sends a test to a target, with a payload that is chosen, and shows its answer. What is chosen stays while the dialog is closed. */
 export function TestSend({ id, isSmall = false }: { id: string; isSmall?: boolean }): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  const [draft, setDraft] = useState(usualTest);
+  return (
+    <>
+      <button type="button" className={isSmall ? 'btn is-sm' : 'btn'} onClick={() => setOpen(true)}>
+        <Icon name="send" />
+        Send test…
+      </button>
+      <Dialog title="Send a test" isOpen={isOpen} onClose={() => setOpen(false)}>
+        <TestForm id={id} draft={draft} onChange={setDraft} close={() => setOpen(false)} />
+      </Dialog>
+    </>
+  );
+}
+
+interface TestFormProps {
+  id: string;
+  draft: TestDraft;
+  onChange: (draft: TestDraft) => void;
+  close: () => void;
+}
+
+function TestForm({ id, draft, onChange, close }: TestFormProps): ReactElement {
+  const { send, outcome, error, isPending } = useTest(id);
+  const payload = useTestPayload(id, draft);
+  const [problem, setProblem] = useState<string | null>(null);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const made = testBody(id, draft, payload);
+    setProblem('problem' in made ? made.problem : null);
+    if ('body' in made) send(made.body);
+  };
+  return (
+    <form className="form" onSubmit={submit} noValidate>
+      <TestPayloadFields
+        id={id}
+        draft={draft}
+        payload={payload}
+        onChange={(next) => {
+          setProblem(null);
+          onChange(next);
+        }}
+      />
+      {problem === null ? null : <Failure message={problem} />}
+      {payload.error === null ? null : <Failure message={payload.error} />}
+      {isPending ? <Loading what="the answer of the target" /> : null}
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
+      {outcome === null ? null : <Answered outcome={outcome} />}
+      <p className="small muted">A test is one attempt. It is not recorded, counted or tried again, and the circuit does not notice it.</p>
+      <div className="btn-row is-end">
+        <button type="button" className="btn is-quiet" onClick={close}>
+          Close
+        </button>
+        <button type="submit" className="btn is-primary" disabled={isPending || payload.isLoading || payload.error !== null}>
+          {isPending ? 'Sending…' : outcome === null && error === null ? 'Send test' : 'Send again'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The test of a target of either kind. */
+function useTest(id: string): { send: (body: string) => void; outcome: Outcome | null; error: ApiError | null; isPending: boolean } {
   const destination = useWrite('POST /destinations/{id}/test');
   const endpoint = useWrite('POST /webhook-endpoints/{id}/test');
-  const [isOpen, setOpen] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
-  const isEndpoint = isEndpointId(id);
-  const error = isEndpoint ? endpoint.error : destination.error;
-  const isPending = isEndpoint ? endpoint.isPending : destination.isPending;
-  const send = (): void => {
-    setOpen(true);
+  const { error, isPending } = isEndpointId(id) ? endpoint : destination;
+  const send = (bodyText: string): void => {
     setOutcome(null);
-    if (isEndpoint)
+    if (isEndpointId(id))
       endpoint.mutate(
-        { path: { id }, body: {} },
+        { path: { id }, bodyText },
         {
           onSuccess: ({ data }) =>
             setOutcome({
@@ -44,7 +105,7 @@ export function TestSend({ id, isSmall = false }: { id: string; isSmall?: boolea
       );
     else
       destination.mutate(
-        { path: { id }, body: {} },
+        { path: { id }, bodyText },
         {
           onSuccess: (answer) =>
             setOutcome(
@@ -67,30 +128,7 @@ export function TestSend({ id, isSmall = false }: { id: string; isSmall?: boolea
         },
       );
   };
-  return (
-    <>
-      <button type="button" className={isSmall ? 'btn is-sm' : 'btn'} onClick={send}>
-        <Icon name="send" />
-        Send test
-      </button>
-      <Dialog title="Test" isOpen={isOpen} onClose={() => setOpen(false)}>
-        {isPending ? <Loading what="the answer of the target" /> : null}
-        {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
-        {outcome === null ? null : <Answered outcome={outcome} />}
-        <p className="small muted">
-          A test is one attempt. It is not recorded, counted or tried again, and the circuit does not notice it.
-        </p>
-        <div className="btn-row is-end">
-          <button type="button" className="btn is-quiet" disabled={isPending} onClick={send}>
-            Send again
-          </button>
-          <button type="button" className="btn" onClick={() => setOpen(false)}>
-            Close
-          </button>
-        </div>
-      </Dialog>
-    </>
-  );
+  return { send, outcome, error, isPending };
 }
 
 function Answered({ outcome: { success, status, tookMs, body, message } }: { outcome: Outcome }): ReactElement {

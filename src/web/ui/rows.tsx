@@ -10,6 +10,16 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
 }
 
+/** Rows that are checked, for an act on several. */
+export interface CheckedRows {
+  has: (key: string) => boolean;
+  /** How many of the rows of the table are. */
+  count: number;
+  /** `isRange`: all rows from the one that was checked last. */
+  check: (key: string, isRange: boolean) => void;
+  checkAll: (isChecked: boolean) => void;
+}
+
 export interface RowsProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
@@ -17,6 +27,8 @@ export interface RowsProps<Row> {
   keyOf: (row: Row) => string;
   selected: string | null;
   onSelect: (key: string) => void;
+  /** Absent: rows have no boxes. */
+  checked?: CheckedRows | undefined;
   /** Called when the end is near. */
   onEnd?: () => void;
   isDense?: boolean;
@@ -40,7 +52,7 @@ function heightOf(token: string): number {
 
 /** A table of any length: only the rows in view are in the page. A click selects a row, and while the table has the focus the arrows do. */
 export function Rows<Row>(props: RowsProps<Row>): ReactElement {
-  const { label, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
+  const { label, rows, keyOf, selected, onSelect, checked, onEnd, isDense = false, toTop = 0, onTop } = props;
   const columns = useMemo(() => withLast(props.columns), [props.columns]);
   const frame = useRef<HTMLElement>(null);
   const today = dayOf(new Date(), use(ZoneContext));
@@ -69,6 +81,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
     event.preventDefault();
     onSelect(keyOf(row));
   };
+  const columnCount = columns.length + (checked === undefined ? 0 : 1);
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
@@ -84,6 +97,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
       <table className={isDense ? 'table is-dense' : 'table'} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
+            {checked === undefined ? null : <AllBox checked={checked} total={rows.length} />}
             {columns.map(({ title, className }) => (
               <th key={title} scope="col" className={className}>
                 {title}
@@ -92,23 +106,76 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
           </tr>
         </thead>
         <tbody>
-          <Spacer height={before} columns={columns.length} />
+          <Spacer height={before} columns={columnCount} />
           {items.map(({ index }) => {
             const row = rows[index];
             if (row === undefined) return null;
             const key = keyOf(row);
             return (
-              <tr key={key} aria-rowindex={index + 2} aria-selected={key === selected ? true : undefined} onClick={() => onSelect(key)}>
+              <tr
+                key={key}
+                aria-rowindex={index + 2}
+                aria-selected={key === selected ? true : undefined}
+                onClick={({ target }) => (isOfBox(target) ? undefined : onSelect(key))}
+              >
+                {checked === undefined ? null : <Box rowKey={key} isChecked={checked.has(key)} onCheck={checked.check} />}
                 <Cells row={row} columns={columns} today={today} />
               </tr>
             );
           })}
-          <Spacer height={after} columns={columns.length} />
+          <Spacer height={after} columns={columnCount} />
         </tbody>
       </table>
     </section>
   );
 }
+
+/** The row of a box that is pressed is not selected. */
+function isOfBox(target: EventTarget): boolean {
+  return target instanceof Element && target.closest('.tick') !== null;
+}
+
+/** Checks all rows that the table has, or none. */
+function AllBox({ checked: { count, checkAll }, total }: { checked: CheckedRows; total: number }): ReactElement {
+  const isAll = count > 0 && count === total;
+  return (
+    <td className="tick">
+      <label>
+        <input
+          type="checkbox"
+          aria-label="Select all rows that are listed"
+          checked={isAll}
+          ref={(box) => {
+            if (box !== null) box.indeterminate = count > 0 && !isAll;
+          }}
+          onChange={() => checkAll(!isAll)}
+        />
+      </label>
+    </td>
+  );
+}
+
+interface BoxProps {
+  rowKey: string;
+  isChecked: boolean;
+  onCheck: CheckedRows['check'];
+}
+
+/** Checks a row. */
+const Box = memo(function Box({ rowKey, isChecked, onCheck }: BoxProps): ReactElement {
+  return (
+    <td className="tick">
+      <label>
+        <input
+          type="checkbox"
+          aria-label={`Select ${rowKey}`}
+          checked={isChecked}
+          onChange={({ nativeEvent }) => onCheck(rowKey, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)}
+        />
+      </label>
+    </td>
+  );
+});
 
 /** Marks the last column that stays where those with `p3` give way. */
 function withLast<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {

@@ -10,8 +10,8 @@ export const fields: FormField[] = [
   {"name":"payload","help":"Body of the request, as text.","node":{"kind":"text","isLong":true},"isNullable":true,"isMain":true},
   {"name":"description","help":"What this is for.","node":{"kind":"text"},"isNullable":true,"isMain":true},
   {"name":"isActive","help":"While false, it runs only when it is triggered.","node":{"kind":"boolean"},"isMain":true,"default":true},
-  {"name":"slug","help":"Name in paths and in Kubernetes; derived from the name when absent.","node":{"kind":"text"},"isFixed":true},
-  {"name":"headers","help":"Names and values; on change they replace the whole map. Credentials are masked on read; a mask sent back keeps what is stored.","node":{"kind":"map"},"isNullable":true},
+  {"name":"slug","help":"Name in addresses and in Kubernetes. Empty: made of the name.","node":{"kind":"text"},"isFixed":true},
+  {"name":"headers","help":"Names and values. Secrets that are stored are shown as bullets, which keep them.","node":{"kind":"map"},"isNullable":true},
   {"name":"timeoutMs","help":"One deadline over connect, headers and body, in milliseconds.","node":{"kind":"number"},"default":30000},
   {"name":"useStaticIp","help":"Requests go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.","node":{"kind":"boolean"},"default":false},
 ];
