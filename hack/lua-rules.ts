@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expandScript, type FieldTables, includesOf, type ScriptPart } from '../src/redis/script-text.ts';
+import { expandScript, type FieldTables, includesOf, type ScriptPart, scriptText } from '../src/redis/script-text.ts';
 import { bindLua, type LuaLocal, type LuaScopes } from './lua-scopes.ts';
 
 /** What Lua 5.1 refuses to compile beyond, per function. */
@@ -168,6 +168,8 @@ class ScriptRules {
   readonly #script: URL;
   readonly #places: Place[];
   readonly #text: string;
+  /** The same as Redis has it. */
+  readonly #textInRedis: string;
   readonly #headers: string;
 
   constructor(rules: LuaRules, script: URL, parts: readonly ScriptPart[]) {
@@ -180,15 +182,16 @@ class ScriptRules {
         .map((_, k) => ({ file, line: line + k })),
     );
     this.#text = parts.map((part) => part.text).join('');
+    this.#textInRedis = scriptText(parts);
     this.#headers = [...Map.groupBy(parts, (part) => part.file.href).values()].map(headerOf).join('\n');
   }
 
   judge(): void {
-    const scopes = this.#bind();
+    const scopes = this.#bind(this.#text);
     this.#names(scopes);
     this.#declarations(scopes);
     this.#includes(scopes);
-    this.#limits(scopes);
+    this.#limits(this.#bind(this.#textInRedis));
     this.#arguments(scopes);
   }
 
@@ -197,9 +200,9 @@ class ScriptRules {
     return this.#places[Math.min(line, this.#places.length) - 1] ?? { file: this.#script, line };
   }
 
-  #bind(): LuaScopes {
+  #bind(text: string): LuaScopes {
     try {
-      return bindLua(this.#text);
+      return bindLua(text);
     } catch (error) {
       const { line, message } = error as { line?: number; message: string };
       throw new Error(`${this.#rules.at(this.#place(line ?? 1))}: ${message.replace(/^\[\d+:\d+\] /, '')}`, { cause: error });

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { Script } from './script.ts';
+import { expandScript, scriptText } from './script-text.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -30,4 +31,19 @@ test('Redis keeps no comments and no indentation of a script, and errors name th
   const script = new Script(pathToFileURL(file));
   expect(await script.run(redis.client, [], ['text'])).toBe(' -- kept');
   await expect(script.run(redis.client, [], [])).rejects.toThrow(/user_script:8: broken/);
+});
+
+test('a script whose includes have many locals runs in functions that are called in place: it returns early or at its end, and errors name its lines', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-script-'));
+  const many = (name: string): string => Array.from({ length: 20 }, (_, i) => `local ${name}${i} = ${i}\n`).join('');
+  writeFileSync(join(folder, 'a.lua'), many('a'));
+  writeFileSync(join(folder, 'b.lua'), `${many('b')}local function sum()\n  return a19 + b18\nend\n`);
+  const file = join(folder, 'script.lua');
+  const body = "if ARGV[1] == 'early' then\n  return 'early'\nelseif ARGV[1] == 'error' then\n  error('broken')\nend\nreturn sum() -- 37\n";
+  writeFileSync(file, `#!lua flags=no-writes\n-- @include "a.lua"\n-- @include "b.lua"\n${body}`);
+  const script = new Script(pathToFileURL(file));
+  expect(scriptText(expandScript(pathToFileURL(file))).match(/return \(function\(\)/g)).toHaveLength(2);
+  expect(await script.run(redis.client, [], ['early'])).toBe('early');
+  expect(await script.run(redis.client, [], ['end'])).toBe(37);
+  await expect(script.run(redis.client, [], ['error'])).rejects.toThrow(/user_script:48: broken/);
 });

@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from './connection.ts';
-import { expandScript, type FieldTables, type ScriptPart } from './script-text.ts';
+import { expandScript, type FieldTables, type ScriptPart, scriptText } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
-
-/** Indentation, and lines of comment: Redis keeps the text of every script. Their line ends stay, so that errors name the lines of the files. */
-const unneeded = /^[ \t]*--.*$|^[ \t]+/gm;
 
 /** A Lua file with its includes (`expandScript`), sent once per server and called by its SHA-1 from then on (docs/decisions/0005-evalsha-not-function.md). */
 export class Script {
@@ -17,7 +14,7 @@ export class Script {
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`; `tables`: of the fields that it names. */
   constructor(file: URL, tables?: FieldTables) {
     this.#parts = expandScript(file, tables);
-    this.sha = createHash('sha1').update(this.#text).digest('hex');
+    this.sha = createHash('sha1').update(scriptText(this.#parts)).digest('hex');
   }
 
   /** Runs the script; strings in the reply are decoded as UTF-8. */
@@ -28,10 +25,6 @@ export class Script {
   /** Runs the script; strings in the reply are Buffers. */
   async runBuffer(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     return this.#call(redis, 'callBuffer', keys, args);
-  }
-
-  get #text(): string {
-    return this.#parts.map((part) => part.text.replaceAll(unneeded, '')).join('');
   }
 
   async #call(
@@ -45,7 +38,7 @@ export class Script {
       return await redis[method]('EVALSHA', this.sha, ...rest);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return await redis[method]('EVAL', this.#text, ...rest);
+      return await redis[method]('EVAL', scriptText(this.#parts), ...rest);
     }
   }
 }

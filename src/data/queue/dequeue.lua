@@ -440,7 +440,10 @@ if #held_by > 0 then
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
 end
 go_on_with_guests()
-failover.ask()
+if rawget(failover, 'ask') then
+  -- Something has asked for places to move to.
+  failover.ask()
+end
 write_shared_limiters()
 write_status_counts()
 local more = call('ZCARD', ready_organizations)

@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/first-use.lua"
 
 -- The live feed of a shard: the stream `feed`, a row for each transition of an event, a message, a circuit or a replay, written by the script of the
 -- transition (of a replay after it: ../../replays/replay-feed.ts). It is written only while somebody watches (`watch`, see ../watch.lua); else a script
@@ -16,19 +17,20 @@
 -- before which rows of any organization may be gone; and under `first` the row with which the feed has begun since rows last left it: when the feed begins with
 -- another one, workers of the release before have trimmed it. ../feed-page.lua reads all of that.
 local feed = {}
-do
+on_first_use(feed, function()
+  if call('EXISTS', P .. 'watch') == 0 then
+    local function nothing() end
+    feed.attempt, feed.event, feed.message, feed.circuit, feed.replay = nothing, nothing, nothing, nothing, nothing
+    return
+  end
   local rows_kept, rows_moved = 10000, 200
   local kept_per_round, kept_of_organization = 5000, 500
   local written = 0
-  local is_watched = nil
   local attempts, short_attempt, long_attempt = nil, nil, nil
 
   -- What Posthorn itself sends, alerts, is not streamed.
   local function watches(org)
-    if is_watched == nil then
-      is_watched = call('EXISTS', P .. 'watch') == 1
-    end
-    return is_watched and string.byte(org) ~= 126
+    return string.byte(org) ~= 126
   end
 
   -- Removes up to 200 rows of a stream, the oldest first. Returns them. With `more` 1 it also returns the next row, which stays.
@@ -147,4 +149,4 @@ do
       write('r', phase, org, ...)
     end
   end
-end
+end)

@@ -1,6 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "account.lua"
 -- @include "unfinished.lua"
+-- @include "../../shard/includes/first-use.lua"
 
 -- Attempts that have both forms (attempt-record.ts), whose long one, in `a:<message>`, may go. Kept are those of the first and the last two failed attempts
 -- of a message and of the success after them, each at most 4 KiB, together at most 12 KiB; and none where the account has most of its share of Redis.
@@ -8,7 +9,7 @@
 --   lean of ctl  `<bytes> <account> ...`: accounts whose details go, while the unfinished events of the shard have more bytes (byte-shares.ts)
 
 local details = {}
-do
+on_first_use(details, function()
   local message_bytes = 12288
   -- Of what is made in this script.
   local lean
@@ -89,4 +90,4 @@ do
       count(event, org, bytes - counted)
     end
   end
-end
+end)

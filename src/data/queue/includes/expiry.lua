@@ -2,6 +2,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "time-shares.lua"
 -- @include "waiting.lua"
+-- @include "../../shard/includes/first-use.lua"
 
 -- Expiry: a message that has not been delivered by its time is given up. Only messages
 -- that expire have F.message.lane_entry; empty: it stands in no lane. A message without F.message.expires_ms costs no call.
@@ -11,7 +12,6 @@
 -- look at `exp`; promote.lua works it off. Workers of the release before delete that name, and the next message that is watched restores it.
 local expiry = { mark = '~x' }
 do
-  local marked_at = nil
   local ended = { d = true, q = true, x = true, f = true, t = true, v = true }
 
   -- Whether the message of this status letter has ended. Its entry in a lane, if it has one still, is of no use.
@@ -23,6 +23,9 @@ do
   function expiry.is_over(at)
     return at and tonumber(at) <= now or false
   end
+end
+on_first_use(expiry, function()
+  local marked_at = nil
 
   -- The reason of the dead letter, and the error type that is noted of it: the reasons of messages to webhook endpoints are a closed list.
   function expiry.reason(org)
@@ -80,4 +83,4 @@ do
     time_shares.remove('exp', expiry.account(id), id)
     call('HDEL', P .. 'm:' .. id, F.message.lane_entry)
   end
-end
+end)

@@ -8,6 +8,7 @@
 -- @include "work.lua"
 -- @include "failures-index.lua"
 -- @include "expiry.lua"
+-- @include "../../shard/includes/first-use.lua"
 
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. A target
 -- that does not serve (any more) has F.target.moves_on: `a` its destination is disabled, suspended or gone, all its messages move on; `g` the route names it no more,
@@ -20,7 +21,7 @@
 -- the entry of the last question, and when it was asked (ms).
 
 local failover = {}
-do
+on_first_use(failover, function()
   -- After so many moves a message stays where it is.
   local max_moves = 8
   failover.max_moves = max_moves
@@ -249,4 +250,4 @@ do
     enqueue(candidate, id, m.expires)
     activate(candidate)
   end
-end
+end)

@@ -1,10 +1,11 @@
 -- @include "shard.lua"
+-- @include "first-use.lua"
 
 -- A payload above 1 MiB stands beside the text of its event, in chunks of 512 KiB: strings `c:<token>:<number>`, counted from 0. Whoever brings the
 -- event writes them one by one, with a lifetime, before a script names them; the first line of the text then ends with `<token>/<bytes>`, and the chunks
 -- have no lifetime any more. What no script has named by the end of its lifetime is gone. They are removed with the event.
 local chunks = {}
-do
+on_first_use(chunks, function()
   local chunk_size = 524288
 
   -- Token and bytes of the chunks that a text, or its beginning, names; nil: its payload is whole.
@@ -51,4 +52,4 @@ do
     local _, bytes = chunks.of(type(head) == 'string' and head or '')
     return bytes or 0
   end
-end
+end)
