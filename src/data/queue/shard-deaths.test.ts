@@ -209,6 +209,7 @@ const release: Life = {
     await settleAll(queue, 'w1', jobs, retried);
     await takeFrom(queue, 'w1', 64);
     await circuits.broken();
+    await circuits.brokenOf('org_a', 1);
     await circuits.reset('org_a', 'rte_0', ['dst_0']);
     await circuits.ofRoute('org_a', 'rte_0', ['dst_0']);
   },
