@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { hashFields, hashKeys } from '../src/data/shard/hash-fields.ts';
+import { undocumentedNames } from './lua-arguments.ts';
 import { misnamedFields } from './lua-fields.ts';
 import { withIncludes } from './lua-includes.ts';
 import { foreignIncludes, luaFindings } from './lua-rules.ts';
@@ -16,6 +17,7 @@ const urls = (chosen: string[]): URL[] => chosen.map((file) => new URL(file, roo
 const scripts = files.filter((file) => !isInclude(file));
 const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root, hashFields);
 complaints.push(...foreignIncludes(urls(files), mayUse, root), ...misnamedFields(urls(files), hashFields, hashKeys, root));
+complaints.push(...undocumentedNames(urls(scripts), root));
 
 if (process.argv.includes('--write') && includes.length > 0) {
   for (const { file, wanted } of includes) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
+import { undocumentedNames } from '../hack/lua-arguments.ts';
 import { misnamedFields } from '../hack/lua-fields.ts';
 import { withIncludes } from '../hack/lua-includes.ts';
 import { foreignIncludes, type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
@@ -269,6 +270,14 @@ function misnamed(text: string): string[] {
   writeFileSync(file, text);
   return misnamedFields([pathToFileURL(file)], tables, keys, pathToFileURL(`${folder}/`));
 }
+
+test('the check of the Lua finds a value that a script takes by name and its header does not name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  const file = pathToFileURL(join(folder, 's.lua'));
+  const header = '#!lua\n-- ARGV[1] by name: id; max_records of each.\n';
+  writeFileSync(file, `${header}local given = decoded(ARGV[1])\n-- Not given.other.\nreturn given.id .. given.max_records .. given.max_bytes .. other.given.kind\n`);
+  expect(undocumentedNames([file], pathToFileURL(`${folder}/`))).toEqual(['s.lua:5: takes max_bytes, which the header does not name']);
+});
 
 test('the check of the Lua finds a word that no table has', () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));

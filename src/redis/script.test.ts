@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { Script } from './script.ts';
+import { namedArgument, Script } from './script.ts';
 import { expandScript, scriptText } from './script-text.ts';
 
 let redis: RedisServer;
@@ -46,4 +46,34 @@ test('a script whose includes have many locals runs in functions that are called
   expect(await script.run(redis.client, [], ['early'])).toBe('early');
   expect(await script.run(redis.client, [], ['end'])).toBe(37);
   await expect(script.run(redis.client, [], ['error'])).rejects.toThrow(/user_script:48: broken/);
+});
+
+test('a script finds the values that it is given by name, and nil for one that is null or undefined', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'posthorn-script-')), 'named.lua');
+  const include = new URL('../data/shard/includes/json.lua', import.meta.url).pathname;
+  const names = ['g.cooldown_ms', 'g.is_paused', 'g.batch.max_records', 'g.entries[2].at_ms', 'g.name', '#g.none', 'g.no_limit', 'g.no_name'];
+  writeFileSync(
+    file,
+    `-- @include "${include}"\nlocal g = decoded(ARGV[1])\nlocal found = {}\nfor k, v in ipairs({ ${names.map((name) => `tostring(${name})`).join(', ')} }) do\nfound[k] = v\nend\nreturn found\n`,
+  );
+  const argument = namedArgument({
+    cooldownMs: 1_764_460_000_123,
+    isPaused: false,
+    batch: { maxRecords: 5, noLimit: null },
+    entries: [{ atMs: 1 }, { atMs: 2 }],
+    name: 'half \ud83d of a pair',
+    none: [],
+    noLimit: null,
+    noName: undefined,
+  });
+  expect(await new Script(pathToFileURL(file)).run(redis.client, [], [argument])).toEqual([
+    '1764460000123',
+    'false',
+    '5',
+    '2',
+    'half \ufffd of a pair',
+    '0',
+    'nil',
+    'nil',
+  ]);
 });

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script, ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import { recordId } from '../shard/record-key.ts';
@@ -174,35 +174,24 @@ export class AlertStates {
     confirmed: { alerts?: readonly DueAlert[]; closing?: readonly ClosingIncident[] } = {},
   ): Promise<AlertDecision> {
     const { alerts: sent = [], closing: closed = [] } = confirmed;
-    const confirmations = [
-      ...sent.map(({ subject, number, decidedAtMs }) => [`${letters[subject]}x`, number, decidedAtMs]),
-      ...closed.map(({ channelId, number, decidedAtMs }) => [`z:${channelId}`, number, decidedAtMs]),
-    ];
-    const args: ScriptArgument[] = [
+    const wantedAlerts = namedArgument({
       org,
-      routeId,
-      wanted.map((subject) => letters[subject]).join(''),
+      route: routeId,
+      destinations: destinationIds,
+      wanted: wanted.map((subject) => letters[subject]).join(''),
       failureThreshold,
-      this.#windowMs,
-      confirmWithinMs,
-      destinationIds.join(' '),
-      log.shard,
-      log.marker === '' ? '-' : log.marker,
-      incidentsAfter(sent),
-      pagers.length,
-      ...pagers.flatMap(({ channelId, routingKey }) => [channelId, routingKey]),
-      confirmations.length,
-      ...confirmations.flat(),
-      ...log.entries.flatMap(({ entry, destinationId, atMs, kind, count, messageId }) => [
-        entry,
-        destinationId,
-        atMs,
-        kind,
-        count,
-        messageId,
-      ]),
-    ];
-    const [next, alerts, closing, knownOrg] = list(await this.#run(scripts.decide, home, args));
+      windowMs: this.#windowMs,
+      confirmMs: confirmWithinMs,
+      log: { shard: log.shard, marker: log.marker === '' ? '-' : log.marker },
+      incidents: incidentsAfter(sent),
+      pagers,
+      confirmed: [
+        ...sent.map(({ subject, number, decidedAtMs }) => ({ field: `${letters[subject]}x`, number, decidedAtMs })),
+        ...closed.map(({ channelId, number, decidedAtMs }) => ({ field: `z:${channelId}`, number, decidedAtMs })),
+      ],
+      entries: log.entries,
+    });
+    const [next, alerts, closing, knownOrg] = list(await this.#run(scripts.decide, home, [wantedAlerts]));
     return {
       org: text(knownOrg),
       alerts: list(alerts).flatMap(dueAlert),
@@ -251,12 +240,12 @@ function endEntry(shard: number, { entry, found }: RawEntry): EndEntry {
 }
 
 /** What the newest of these alerts has made of the incidents of the route; successes make nothing of them. */
-function incidentsAfter(alerts: readonly DueAlert[]): '1' | '0' | '' {
+function incidentsAfter(alerts: readonly DueAlert[]): 'opened' | 'closed' | null {
   const newest = alerts
     .filter(({ subject }) => subject !== 'succeeded')
     .sort((a, b) => a.decidedAtMs - b.decidedAtMs || Number(a.number) - Number(b.number))
     .at(-1);
-  return newest === undefined ? '' : newest.isBroken ? '1' : '0';
+  return newest === undefined ? null : newest.isBroken ? 'opened' : 'closed';
 }
 
 function closingIncident(reply: unknown): ClosingIncident {

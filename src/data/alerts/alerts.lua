@@ -3,25 +3,34 @@
 -- Entries of the log that were counted before are passed over, so that a call may be sent again.
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
--- ARGV[1] organization, '' where it is not known any more, [2] route, [3] letters of the alerts that are wanted, in the order in which they go, '' forgets everything,
--- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
--- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] what the alerts that are confirmed have made of
--- incidents: 1 opened, 0 closed, '' nothing, [11] number of channels that have incidents and get the route's alerts; per channel id, key; number of
--- confirmations; per confirmation field, number, time of the decision; then per entry of the log id, destination, time, kind, how many, message.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts):
+--   org, '' where it is not known any more; route; its destinations
+--   wanted: letters of the alerts that are wanted, in the order in which they go; '' forgets everything
+--   failure_threshold: failures in a row before the first alert
+--   window_ms: length of a window; confirm_ms: after which what is not confirmed is due again
+--   log {shard, marker} of the entries
+--   incidents: what the alerts that are confirmed have made of them: `opened`, `closed`, absent: nothing
+--   pagers {channel_id, routing_key}: channels that have incidents and get the route's alerts
+--   confirmed {field, number, decided_at_ms}
+--   entries of the log {entry, destination_id, at_ms, kind, count, message_id}
 -- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
 -- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
 --
 -- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
--- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <number>` and t<shard> `<number> <ms>` of the entry up to which all are counted (earlier releases write p<shard> alone); per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
+-- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <number>` and t<shard> `<number>
+-- <ms>` of the entry up to which all are counted (earlier releases write p<shard> alone); per letter (f failed, s succeeded, r recovered, o circuit opened, c
+-- closed)
 -- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
 -- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
 -- `<channel> <route>`, `alerts` sorted set of the routes by when they are to be looked at.
 -- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/json.lua"
 
-local route, wanted = ARGV[2], ARGV[3]
-local threshold, window_ms, again_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local given = decoded(ARGV[1])
+local route, wanted = given.route, given.wanted
+local threshold, window_ms, again_ms = given.failure_threshold, given.window_ms, given.confirm_ms
 local key = P .. 'al:' .. route
-local org = ARGV[1] ~= '' and ARGV[1] or call('HGET', key, 'org') or ''
+local org = given.org ~= '' and given.org or call('HGET', key, 'org') or ''
 local letters = { F.alerts.failed, F.alerts.succeeded, F.alerts.recovered, F.alerts.opened, F.alerts.closed }
 
 local state = {}
@@ -87,11 +96,15 @@ local function count_successes(destination, at, count, message)
 end
 
 -- What belongs to destinations that have left the route. What was broken there the route recovers from with its next delivery.
+local destinations = {}
+for _, destination in ipairs(given.destinations) do
+  destinations[destination] = true
+end
 local function forget_departed()
   local was_broken = false
   for field in pairs(state) do
     local kind, destination = string.match(field, '^([nao]):(.+)$')
-    if destination and not string.find(' ' .. ARGV[7] .. ' ', ' ' .. destination .. ' ', 1, true) then
+    if destination and not destinations[destination] then
       unset(field)
       was_broken = was_broken or kind ~= 'n'
     end
@@ -110,24 +123,17 @@ local function forget_alerts()
   end
 end
 
-local place = 11
-local function next_argument()
-  place = place + 1
-  return ARGV[place]
-end
-
 local function note_incidents()
   local keys = {}
-  for _ = 1, tonumber(ARGV[11]) do
-    local channel = next_argument()
-    keys[channel] = next_argument()
+  for _, pager in ipairs(given.pagers) do
+    keys[pager.channel_id] = pager.routing_key
   end
   for channel, incident_key in pairs(keys) do
-    if ARGV[10] == '1' then
+    if given.incidents == 'opened' then
       set('i:' .. channel, incident_key)
       unset('z:' .. channel)
       call('SADD', P .. 'incidents', channel .. ' ' .. route)
-    elseif ARGV[10] == '0' and state['i:' .. channel] then
+    elseif given.incidents == 'closed' and state['i:' .. channel] then
       unset('i:' .. channel)
       call('SREM', P .. 'incidents', channel .. ' ' .. route)
     end
@@ -152,19 +158,19 @@ end
 forget_departed()
 note_incidents()
 
-for _ = 1, tonumber(next_argument()) do
-  local field, number, decided = next_argument(), next_argument(), next_argument()
-  local its_number, its_time = string.match(state[field] or '', string.sub(field, 1, 2) == 'z:' and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
+for _, each in ipairs(given.confirmed) do
+  local field = each.field
+  local number, decided = string.match(state[field] or '', string.sub(field, 1, 2) == 'z:' and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
   -- A failover may give a number out twice, at different times.
-  if its_number == number and its_time == decided then
+  if number == each.number and decided == whole(each.decided_at_ms) then
     unset(field)
   end
 end
 
-local position = 'p' .. ARGV[8]
-local position_time = 't' .. ARGV[8]
+local position = 'p' .. given.log.shard
+local position_time = 't' .. given.log.shard
 local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
-counted = marker == ARGV[9] and tonumber(counted) or -1
+counted = marker == given.log.marker and tonumber(counted) or -1
 local timed, counted_ms = string.match(state[position_time] or '', '^(%d+) (%d+)$')
 counted_ms = tonumber(timed or '') == counted and tonumber(counted_ms) or math.huge
 local has_counted = false
@@ -181,9 +187,9 @@ local function moves_on(number, ms)
   return true
 end
 
-for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
-  local number, ms = string.match(ARGV[k], '^(%d+)-(%d+)$')
-  local destination, at, kind, count, message = ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], tonumber(ARGV[k + 4]), ARGV[k + 5]
+for _, each in ipairs(wanted == '' and {} or given.entries) do
+  local number, ms = string.match(each.entry, '^(%d+)-(%d+)$')
+  local destination, at, kind, count, message = each.destination_id, whole(each.at_ms), each.kind, each.count, each.message_id
   if moves_on(tonumber(number), tonumber(ms)) then
     if kind == 'f' then
       count_failures(destination, at, count, message)
@@ -199,7 +205,7 @@ for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
   end
 end
 if has_counted then
-  set(position, ARGV[9] .. ' ' .. whole(counted))
+  set(position, given.log.marker .. ' ' .. whole(counted))
   set(position_time, whole(counted) .. ' ' .. whole(counted_ms))
 end
 

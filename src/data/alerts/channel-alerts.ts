@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { alertSchema } from '../../core/alert.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 
 const noteScript = new Script(new URL('./channel-alert-note.lua', import.meta.url));
@@ -47,9 +47,16 @@ export class ChannelAlerts {
   async note(org: string, channelId: string, alert: ChannelAlert): Promise<void> {
     const keys = channelAlertKeys(this.#prefix, org);
     const kept = { ...alert, errorMessage: alert.errorMessage?.slice(0, maxReasonLength) ?? null };
-    const hasArrived = alert.state === 'delivered' && !alert.isTest ? 1 : 0;
-    const args = [channelId, alert.messageId, JSON.stringify(kept), maxAlertsOfChannel, keptMs, alert.lastAttemptAtMs, hasArrived];
-    await noteScript.run(this.#redis, [keys.lastArrivals, keys.alertsOf(channelId), keys.channels], args).catch(throwUnavailable);
+    const noted = namedArgument({
+      channel: channelId,
+      message: alert.messageId,
+      alert: JSON.stringify(kept),
+      maxLines: maxAlertsOfChannel,
+      keptMs,
+      attemptedAtMs: alert.lastAttemptAtMs,
+      hasArrived: alert.state === 'delivered' && !alert.isTest,
+    });
+    await noteScript.run(this.#redis, [keys.lastArrivals, keys.alertsOf(channelId), keys.channels], [noted]).catch(throwUnavailable);
   }
 
   /** When an alert last arrived there that was no test, in milliseconds since the epoch; null: never. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { base32 } from '../../core/ids.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { type AttemptDetail, fittingDetail, unpackedDetail } from '../shard/attempt-detail.ts';
 import { integer } from '../shard/script-reply.ts';
@@ -60,22 +60,20 @@ export class CronExecutions {
   async write({ responseBody, detail, ...execution }: CronExecution): Promise<boolean> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
     const { count, bodyBytes, days } = executionLimits;
-    const hasEnded = execution.status === 'running' ? 0 : 1;
-    const args = [
-      execution.id,
-      execution.startedAtMs,
-      hasEnded,
-      JSON.stringify({ ...execution, ...(detail !== undefined && { detail: fittingDetail(detail, detailBytes) }) } satisfies z.input<
-        typeof entry
-      >),
-      responseBody ?? '',
-      count,
-      bodyBytes,
-      execution.startedAtMs - days * dayMs,
+    const kept = { ...execution, ...(detail !== undefined && { detail: fittingDetail(detail, detailBytes) }) } satisfies z.input<typeof entry>;
+    const written = namedArgument({
+      id: execution.id,
+      startedAtMs: execution.startedAtMs,
+      hasEnded: execution.status !== 'running',
+      entry: JSON.stringify(kept),
+      body: responseBody === '' ? null : responseBody,
+      maxExecutions: count,
+      maxBodyBytes: bodyBytes,
+      oldestMs: execution.startedAtMs - days * dayMs,
       // A job may run once in four years.
-      5 * 366 * dayMs,
-    ];
-    return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], args).catch(throwUnavailable)) === 1;
+      keptMs: 5 * 366 * dayMs,
+    });
+    return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], [written]).catch(throwUnavailable)) === 1;
   }
 
   /** The newest executions of a job of this organization, newest first. */

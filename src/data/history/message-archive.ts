@@ -1,6 +1,6 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script, ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import type { AttemptView, DeliveryView } from '../shard/messages.ts';
@@ -119,7 +119,8 @@ export class MessageArchive {
     { layout, destinationId }: { layout: string; destinationId: string },
   ): Promise<ArchiveBatch | null> {
     const { records, bytes: size } = this.#limits;
-    const reply = await this.#run(scripts.batch, [org, worker, layout, destinationId, records, size]);
+    const wanted = namedArgument({ org, worker, layout, destination: destinationId, maxRecords: records, maxBytes: size });
+    const reply = await this.#run(scripts.batch, [wanted]);
     if (reply === null) return null;
     const [id = '', after = '', last = '', stored = ''] = list(reply).map(text);
     return { id, after, last, layout: stored };

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { monthOf, quotaExceeded } from '../intake/intake.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
@@ -89,9 +89,9 @@ export class MessageIntents {
     const nowMs = this.#options.clock.now();
     const count = rest.action === 'replay' ? rest.messages.reduce((sum, [, ids]) => sum + ids.length, 0) : 0;
     const month = monthOf(nowMs);
-    const reply = beginReply.parse(
-      await this.#run(beginScript, account, [id, JSON.stringify(rest), month, count, monthlyMessages ?? '', maxAtATime]),
-    );
+    const what = JSON.stringify(rest);
+    const begun = namedArgument({ intent: id, what, month, messages: count, limit: monthlyMessages, maxOpen: maxAtATime });
+    const reply = beginReply.parse(await this.#run(beginScript, account, [begun]));
     const reached = (step: readonly number[]): void =>
       void this.#options.quotaSteps?.reached(quotaStep(step, { org: account, month, limit: monthlyMessages }));
     switch (reply[0]) {

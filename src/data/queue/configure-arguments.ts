@@ -1,43 +1,40 @@
-import type { ScriptArgument } from '../../redis/script.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { pauseLetter } from '../shard/waits.ts';
 import type { FailoverOfGone, SharedLimiter, Target, TargetSetting } from './delivery-queue.ts';
 import { limiterSetting } from './throttle.ts';
 
-const movesOnLetters = { nobody: '', guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string>;
+const movesOnLetters = { nobody: undefined, guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string | undefined>;
 
 /** What `configure.lua` takes for the setting of a target of the shard. */
-export function configureArguments(target: Target, setting: TargetSetting, shard: number): ScriptArgument[] {
+export function configureArgument(target: Target, setting: TargetSetting, shard: number): string {
   const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, inOrder } = setting;
   const { hasAlerts, hasOwnEvents } = setting;
   const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
-  return [
-    target.number,
+  return namedArgument({
+    target: target.number,
     revision,
-    paused && movesOn !== 'all' ? 1 : 0,
-    emissionUs ?? '',
-    burst ?? '',
-    concurrency ?? '',
-    queueLimit ?? '',
+    isPaused: paused && movesOn !== 'all',
     priority,
-    circuit.failureThreshold,
-    circuit.cooldownSeconds * 1000,
-    circuit.probeSuccessThreshold,
-    failover.afterAttempts ?? '',
-    batch?.layout ?? '',
-    batch?.records ?? '',
-    batch?.bytes ?? '',
-    batch?.ageMs ?? '',
-    hasAlerts ? 1 : 0,
-    sharedLimiter?.id ?? '',
-    sharedLimiter?.revision ?? '',
-    sharedLimiter === null ? '' : windowsText(sharedLimiter),
-    movesOnLetters[movesOn],
-    pauseLetter(pausedFor),
-    hasOwnEvents ? 1 : 0,
-    inOrder === null ? '' : inOrder ? 1 : 0,
-    (failover.awaited ?? []).join(' '),
-    ...namesOf(failover.destinations, shard),
-  ];
+    emissionUs,
+    burst,
+    concurrency,
+    maxQueued: queueLimit,
+    failureThreshold: circuit.failureThreshold,
+    cooldownMs: circuit.cooldownSeconds * 1000,
+    successThreshold: circuit.probeSuccessThreshold,
+    batch,
+    hasAlerts,
+    hasOwnEvents,
+    sharedLimiter: sharedLimiter && { id: sharedLimiter.id, revision: sharedLimiter.revision, windows: windowsText(sharedLimiter) },
+    movesOn: movesOnLetters[movesOn],
+    pausedFor: pausedFor && pauseLetter(pausedFor),
+    inOrder,
+    failover: {
+      targets: namesOf(failover.destinations, shard),
+      awaited: failover.awaited ?? [],
+      afterAttempts: failover.afterAttempts,
+    },
+  });
 }
 
 /** As `configure.lua` takes destinations. */

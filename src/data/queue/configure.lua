@@ -3,24 +3,28 @@
 -- failover, or that it is paused.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] target, [2] revision of the setting, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or '',
--- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
--- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or '',
--- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
--- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
--- of its windows and [20] these (shared-limiter.lua), [21] whose messages move on because the target does not serve (failover.lua) or '',
--- [22] why it is paused or does not serve, or '', [23] 1: its organization receives Posthorn's own events, 0: not,
--- [24] 1: its messages go out in order (order.lua), 0: not, '': as before, [25] failover destinations that do not serve yet, separated by spaces, or ''; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts):
+--   target, revision of the setting, is_paused, priority
+--   emission_us and burst, concurrency, max_queued: limits of the destination, each absent where there is none
+--   failure_threshold, cooldown_ms, success_threshold: of the circuit
+--   batch {layout, records, bytes, age_ms}: its messages go out in batches
+--   has_alerts: its route has alerts; has_own_events: its organization receives Posthorn's own events
+--   shared_limiter {id, revision, windows}: it shares one (shared-limiter.lua)
+--   moves_on (F.target.moves_on), paused_for (F.target.paused_for): if they apply
+--   in_order: its messages go out in order (order.lua); absent: as before
+--   failover {targets in order, those of other shards as `<shard>/<destination>`; awaited: destinations that do not serve yet; after_attempts}
 -- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/json.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "includes/waiting.lua"
 
-local n = ARGV[1]
+local setting = decoded(ARGV[1])
+local n = setting.target
 local key = P .. 't:' .. n
 local t = call('HMGET', key, F.target.organization, F.target.destination, F.target.blocked_by, F.target.paused_since_ms, F.target.route,
   F.target.circuit_state, F.target.circuit_began_ms, F.target.cooldown_ms, F.target.in_order)
@@ -33,81 +37,84 @@ end
 local limiter = P .. 'l:' .. destination
 local numbers = call('HGET', limiter, F.limiter.targets)
 call('DEL', limiter)
-if ARGV[4] ~= '' then
-  call('HSET', limiter, F.limiter.emission_us, ARGV[4], F.limiter.burst, ARGV[5])
-  rate_adapt(destination, tonumber(ARGV[4]), tonumber(ARGV[5]))
+if setting.emission_us then
+  call('HSET', limiter, F.limiter.emission_us, setting.emission_us, F.limiter.burst, setting.burst)
+  rate_adapt(destination, setting.emission_us, setting.burst)
 end
-if ARGV[6] ~= '' then
-  call('HSET', limiter, F.limiter.concurrency, ARGV[6])
+if setting.concurrency then
+  call('HSET', limiter, F.limiter.concurrency, setting.concurrency)
 end
-if ARGV[7] ~= '' then
+if setting.max_queued then
   numbers = numbers or n
   if not string.find(' ' .. numbers .. ' ', ' ' .. n .. ' ', 1, true) then
     numbers = numbers .. ' ' .. n
   end
-  call('HSET', limiter, F.limiter.max_queued, ARGV[7], F.limiter.targets, numbers)
+  call('HSET', limiter, F.limiter.max_queued, setting.max_queued, F.limiter.targets, numbers)
 end
 
-call('HSET', key, F.target.revision, ARGV[2], F.target.failure_threshold, ARGV[9], F.target.cooldown_ms, ARGV[10], F.target.success_threshold,
-  ARGV[11])
+local cooldown_ms = whole(setting.cooldown_ms)
+call('HSET', key, F.target.revision, setting.revision, F.target.failure_threshold, setting.failure_threshold,
+  F.target.cooldown_ms, cooldown_ms, F.target.success_threshold, setting.success_threshold)
 call('HDEL', key, F.target.failover_targets, F.target.failover_after, F.target.priority, F.target.has_alerts, F.target.shared_limiter,
   F.target.moves_on, F.target.seen_fresh_entry, F.target.seen_retry_entry, F.target.paused_for, F.target.has_own_events, F.target.in_order,
   F.target.failover_awaited)
-if ARGV[13] ~= '' then
-  call('HSET', key, F.target.batch_layout, ARGV[13], F.target.batch_records, ARGV[14], F.target.batch_bytes, ARGV[15], F.target.batch_age_ms,
-    ARGV[16])
+local batch = setting.batch
+if batch then
+  call('HSET', key, F.target.batch_layout, batch.layout, F.target.batch_records, batch.records, F.target.batch_bytes, batch.bytes,
+    F.target.batch_age_ms, batch.age_ms)
 end
-if ARGV[8] ~= '0' then
-  call('HSET', key, F.target.priority, ARGV[8])
+if setting.priority ~= 0 then
+  call('HSET', key, F.target.priority, setting.priority)
 end
-if ARGV[17] == '1' then
+if setting.has_alerts then
   call('HSET', key, F.target.has_alerts, '1')
 end
-if ARGV[23] == '1' then
+if setting.has_own_events then
   call('HSET', key, F.target.has_own_events, '1')
 end
 local was_ordered = t[9]
-local is_ordered = ARGV[24] == '1' or ARGV[24] == '' and was_ordered
+local is_ordered = setting.in_order or setting.in_order == nil and was_ordered
 if is_ordered then
   call('HSET', key, F.target.in_order, '1')
   call('SADD', P .. 'ordered', n)
 elseif was_ordered then
   call('SREM', P .. 'ordered', n)
 end
-if ARGV[18] ~= '' then
-  call('HSET', key, F.target.shared_limiter, ARGV[18])
-  set_windows(ARGV[18], ARGV[19], ARGV[20])
+local shared = setting.shared_limiter
+if shared then
+  call('HSET', key, F.target.shared_limiter, shared.id)
+  set_windows(shared.id, shared.revision, shared.windows)
 end
-if ARGV[21] ~= '' then
-  call('HSET', key, F.target.moves_on, ARGV[21])
+if setting.moves_on then
+  call('HSET', key, F.target.moves_on, setting.moves_on)
 end
-if ARGV[22] ~= '' then
-  call('HSET', key, F.target.paused_for, ARGV[22])
+if setting.paused_for then
+  call('HSET', key, F.target.paused_for, setting.paused_for)
 end
 -- The outage that has begun ends by the new cooldown.
-if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
-  local ends = whole(tonumber(t[7]) + tonumber(ARGV[10]))
+if t[6] == 'o' and t[7] and t[8] ~= cooldown_ms then
+  local ends = whole(tonumber(t[7]) + setting.cooldown_ms)
   call('HSET', key, F.target.cooldown_end_ms, ends)
   waiting.add('!' .. n, org, ends)
 end
-if ARGV[25] ~= '' then
-  call('HSET', key, F.target.failover_awaited, ARGV[25])
+if #setting.failover.awaited > 0 then
+  call('HSET', key, F.target.failover_awaited, table.concat(setting.failover.awaited, ' '))
 end
 local failover = {}
-for k = 26, #ARGV do
-  local is_elsewhere = string.find(ARGV[k], '/', 1, true)
-  failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
+for k, name in ipairs(setting.failover.targets) do
+  local is_elsewhere = string.find(name, '/', 1, true)
+  failover[k] = is_elsewhere and name or intern(org, route, name)
 end
 if #failover > 0 then
   call('HSET', key, F.target.failover_targets, table.concat(failover, ' '))
-  if ARGV[12] ~= '' then
-    call('HSET', key, F.target.failover_after, ARGV[12])
+  if setting.failover.after_attempts then
+    call('HSET', key, F.target.failover_after, setting.failover.after_attempts)
   end
 end
 
 if blocked == '?' .. n then
   wake(blocked, 1)
-elseif ARGV[21] ~= '' and blocked then
+elseif setting.moves_on and blocked then
   -- What keeps a message from being sent does not keep it from moving on.
   unblock(n, blocked)
 elseif blocked == '!' and #failover > 0 then
@@ -118,7 +125,7 @@ elseif was_ordered and not is_ordered and (blocked == 'cap' or blocked == '~o' .
 elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
   waiting.add(destination, org, now)
 end
-if ARGV[3] == '1' then
+if setting.is_paused then
   call('HSET', key, F.target.paused_since_ms, was_paused and was_paused ~= '1' and was_paused or whole(now))
   call('SADD', P .. 'paused', n)
   deactivate(n, org)
@@ -134,4 +141,4 @@ else
     ring_ready()
   end
 end
-return ARGV[21] ~= '' and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1
+return setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1

@@ -1,4 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import { recordKey } from '../shard/record-key.ts';
@@ -51,18 +52,17 @@ export class OwnEventNotes {
   /** Nothing where the organization has no source for them. Throws UNAVAILABLE. */
   async note({ shard, org, routeId, destinationId, kind, messageId, number, reason }: OwnNote): Promise<void> {
     const { redis, prefix } = this.#options;
-    const args = [org, routeId, destinationId, letters[kind], number, reason, recordKey(messageId, shard) ?? '-'];
-    await noteScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
+    const message = recordKey(messageId, shard) ?? '-';
+    const note = namedArgument({ org, route: routeId, destination: destinationId, kind: letters[kind], number, reason, message });
+    await noteScript.run(redis, shardKeys(prefix, shard).declared, [note]).catch(throwUnavailable);
   }
 
   /** Whether the organization has a source for it is for the caller to know. `shard`: in which it is noted, as a rule that of the organization's id. Throws UNAVAILABLE. */
   async noteOfOrganization(note: OrganizationNote, shard: number): Promise<void> {
     const { redis, prefix } = this.#options;
     const { org, about, data, hop = '' } = note;
-    const number = note.kind === 'quotaReached' ? note.number : '';
-    const { declared } = shardKeys(prefix, shard);
-    await organizationNoteScript
-      .run(redis, declared, [org, letters[note.kind], about, number, JSON.stringify(data), hop])
-      .catch(throwUnavailable);
+    const number = note.kind === 'quotaReached' ? note.number : null;
+    const noted = namedArgument({ org, kind: letters[note.kind], about, number, data: JSON.stringify(data), hop: String(hop) });
+    await organizationNoteScript.run(redis, shardKeys(prefix, shard).declared, [noted]).catch(throwUnavailable);
   }
 }

@@ -2,18 +2,21 @@
 -- Notes something about a webhook endpoint for Posthorn's own events, unless that, or something later, was noted before.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization of the target, [2] route, [3] destination, [4] kind, `d` or `w` of includes/own-events.lua, [5] a number that grows with each thing of
--- the kind that is to be noted, [6] the reason, [7] the message whose attempt is the cause, or `-`.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org, route and destination of the target; kind, F.own_events.disabled or F.own_events.disabling;
+-- number, which grows with
+-- each thing of the kind that is to be noted; reason; message whose attempt is the cause, or `-`.
 -- Reply: 1 noted; 0 it was before, or nobody receives own events of the target.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"
+-- @include "../shard/includes/json.lua"
 
-local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
-local told = ARGV[4] == F.own_events.disabled and F.target.told_disabled or F.target.told_disabling
+local note = decoded(ARGV[1])
+local n = call('HGET', P .. 'tn:' .. note.org, note.route .. ' ' .. note.destination)
+local told = note.kind == F.own_events.disabled and F.target.told_disabled or F.target.told_disabling
 local t = n and call('HMGET', P .. 't:' .. n, F.target.has_own_events, told) or {}
-if not t[1] or tonumber(t[2] or '0') >= tonumber(ARGV[5]) then
+if not t[1] or tonumber(t[2] or '0') >= note.number then
   return 0
 end
-call('HSET', P .. 't:' .. n, told, ARGV[5])
-note_own(ARGV[4], ARGV[1], ARGV[2], ARGV[3], ARGV[7], ARGV[6])
+call('HSET', P .. 't:' .. n, told, note.number)
+note_own(note.kind, note.org, note.route, note.destination, note.message, note.reason)
 return 1

@@ -4,9 +4,10 @@
 -- dead letters are archived in place of being removed.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] retention of finished messages in ms, [2] of dead letters in ms, [3] how many records at most, [4] memory limit in bytes
--- where Redis has none, or '', [5] what has not been written: 0 stays, 1 goes where the archive fails, 2 goes, [6] for how long (ms) beyond
--- the retention it stays at most, [7] the organization whose archive is pruned before all else, or ''.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): finished_ms and dead_letters_ms, the retention of both; max_records; memory_limit in bytes where
+-- Redis has none;
+-- unwritten, what happens to what has not been written: 0 it stays, 1 it goes where the archive fails, 2 it goes; longest_wait_ms, for how long beyond the
+-- retention it stays at most; first_archive: the organization whose archive is pruned before all else, if there is one.
 -- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1, how many were removed unwritten}.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/status-counts.lua"
@@ -15,12 +16,14 @@
 -- @include "includes/archive-dead-letter.lua"
 -- @include "includes/memory.lua"
 -- @include "includes/archive.lua"
+-- @include "../shard/includes/json.lua"
 
 -- An archive that holds up pruning is looked at again after so long.
 local held_up_ms = 30000
 local per_step = 50
 
-local budget, force, longest_wait = tonumber(ARGV[3]), ARGV[5], tonumber(ARGV[6])
+local retention = decoded(ARGV[1])
+local budget, unwritten, longest_wait = retention.max_records, retention.unwritten, retention.longest_wait_ms
 local removed, lost, done = 0, 0, 0
 local has_archives = call('EXISTS', P .. 'arc', P .. 'ah') > 0
 
@@ -59,26 +62,26 @@ local function prune_archive(org, until_ms, retained)
   done = done + 1
   local a = call('HMGET', P .. 'ar:' .. org, F.archive.written_stamp, F.archive.failures)
   local has_archive = call('HEXISTS', P .. 'arc', org) == 1
-  local goes_unwritten = force == '2' or (force == '1' and a[2])
-  local unwritten = 0
+  local goes_unwritten = unwritten == 2 or (unwritten == 1 and a[2])
+  local lost_here = 0
   for _, entry in ipairs(entries) do
     if has_archive and is_after(entry[1], a[1] or '0-0') then
       local ended = tonumber(string.match(entry[1], '^%d+'))
       if not goes_unwritten and now - ended < retained + longest_wait then
-        if force == '1' then
+        if unwritten == 1 then
           write_archive_at(org, now)
         end
         call('ZADD', P .. 'ah', whole(now - retained + held_up_ms), org)
         break
       end
-      unwritten = unwritten + 1
+      lost_here = lost_here + 1
     end
     remove_message(entry[2][2])
     call('XDEL', P .. 'fin:' .. org, entry[1])
     removed, done = removed + 1, done + 1
   end
-  if unwritten > 0 then
-    note_lost(org, unwritten)
+  if lost_here > 0 then
+    note_lost(org, lost_here)
   end
   local head = call('ZSCORE', P .. 'ah', org)
   if not head or tonumber(head) <= until_ms then
@@ -108,7 +111,7 @@ local function prune_dead_letters(retained)
   for _, entry in ipairs(call('XRANGE', P .. 'dead', '-', whole(math.max(0, now - retained)), 'COUNT', budget - done)) do
     local id = entry[2][2]
     local org = has_archives and archive_of(id)
-    if org and force ~= '2' then
+    if org and unwritten ~= 2 then
       archive_dead_letter(id)
     else
       remove_message(id)
@@ -122,20 +125,20 @@ local function prune_dead_letters(retained)
   end
 end
 
-if ARGV[7] ~= '' then
-  prune_archive(ARGV[7], now, tonumber(ARGV[1]))
+if retention.first_archive then
+  prune_archive(retention.first_archive, now, retention.finished_ms)
 end
 if removed > 0 then
   done = budget
 elseif has_archives then
-  prune_finished(tonumber(ARGV[1]))
+  prune_finished(retention.finished_ms)
 else
-  prune_history(math.max(0, now - tonumber(ARGV[1])))
+  prune_history(math.max(0, now - retention.finished_ms))
 end
 if done < budget then
-  prune_dead_letters(tonumber(ARGV[2]))
+  prune_dead_letters(retention.dead_letters_ms)
 end
 write_moved(0, 0)
 write_status_counts()
 write_unfinished()
-return { removed, done >= budget and 1 or 0, memory_permille(ARGV[4]) or -1, lost }
+return { removed, done >= budget and 1 or 0, memory_permille(retention.memory_limit) or -1, lost }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script, ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
@@ -11,7 +11,7 @@ import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
-import { configureArguments, wayOut, windowsText } from './configure-arguments.ts';
+import { configureArgument, wayOut, windowsText } from './configure-arguments.ts';
 import type {
   Batch,
   BatchMember,
@@ -217,8 +217,15 @@ export class RedisDeliveryQueue {
 
   /** `totalSlots`: what all living workers of the pool can do at a time. */
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
-    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
-    const reply = list(await this.#run(scripts.tend, args));
+    const tended = namedArgument({
+      id: worker,
+      totalSlots,
+      pool: this.#mark,
+      marker: randomBytes(9).toString('base64url'),
+      memoryLimit: this.#memoryLimit,
+      tallyMs: this.#tallyMs,
+    });
+    const reply = list(await this.#run(scripts.tend, [tended]));
     const [hints, marker, held, overdue, paused, permille, tallies, sample] = reply;
     return {
       ...shardHints(hints),
@@ -234,7 +241,7 @@ export class RedisDeliveryQueue {
 
   /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    const reply = await this.#run(scripts.configure, configureArguments(target, setting, this.#keys.shard));
+    const reply = await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]);
     return { hasRetries: integer(reply) === 2 };
   }
 
@@ -303,15 +310,23 @@ export class RedisDeliveryQueue {
     unwritten = 'stays',
     largestFirst = false,
   }: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }> {
-    let archived = '';
+    let archived: string | null = null;
     if (largestFirst) {
       const of = [recordsPerPrune, this.#memoryLimit, deadLettersMs === 0 ? 1 : 0];
       const [removed, found, permille, account] = list(await this.#run(scripts.pruneAccount, of));
       if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: unlessNegative(permille, 1000), lost: 0 };
-      archived = text(account);
+      archived = text(account) || null;
     }
-    const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs, archived];
-    const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
+    const retention = namedArgument({
+      finishedMs,
+      deadLettersMs,
+      maxRecords: recordsPerPrune,
+      memoryLimit: this.#memoryLimit,
+      unwritten: unwrittenModes[unwritten],
+      longestWaitMs: longestArchiveWaitMs,
+      firstArchive: archived,
+    });
+    const [removed, more, permille, lost] = list(await this.#run(scripts.prune, [retention]));
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: unlessNegative(permille, 1000), lost: integer(lost) };
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
 import { type QuotaSteps, quotaStep } from '../intake/quota-steps.ts';
@@ -75,10 +75,17 @@ export class RedisReplayRuns {
   /** `stale`: somebody else has written meanwhile. `many`: there are enough running ones. `quota`: the month has no room. Then nothing is written. */
   async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>[0]> {
     const { version, state, place, month, queued = [], ended = [] } = change;
-    const entering = place === 'enter' ? `enter ${maxRunningReplays}` : (place ?? '');
-    const counted = [month?.month ?? '', month?.messages ?? 0, month?.limit ?? '', month?.isLastTry === true ? 'last' : ''];
-    const args = [identity, version, JSON.stringify(state), entering, ...counted, queued.length, ...queued, ...ended];
-    const [reply, ...step] = saveReply.parse(await this.#run(saveScript, org, args));
+    const saved = namedArgument({
+      identity,
+      version,
+      state: JSON.stringify(state),
+      place,
+      maxRunning: maxRunningReplays,
+      month: month && { name: month.month, messages: month.messages, limit: month.limit, isLastTry: month.isLastTry },
+      queued,
+      ended,
+    });
+    const [reply, ...step] = saveReply.parse(await this.#run(saveScript, org, [saved]));
     if (month !== undefined) void this.#quotaSteps?.reached(quotaStep(step, { org, month: month.month, limit: month.limit ?? null }));
     return reply;
   }

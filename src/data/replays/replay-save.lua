@@ -3,43 +3,46 @@
 -- fencing token: of two writers that have read the same version, one writes.
 --
 -- KEYS: see ../intake/includes/intake.lua.
--- ARGV[1] identity; [2] the version that was read, or 0; [3] the new state (JSON); [4] `enter <maximum>` adds the replay to the running ones, `end` removes
--- it, '' does neither; [5] month (YYYY-MM); [6] number of messages to count in it, negative to give back; [7] quota of the month, or '' for none;
--- [8] `last` when the caller does not try fewer of them, else ''; [9] number of queued messages. Their ids follow, then the ids of ended messages.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): identity; version that was read, or 0; the new state (JSON); place: `enter` adds the replay to
+-- the running ones, of which there may be max_running, `end` removes it, absent: neither; month {name (YYYY-MM), messages to count in it, negative to give
+-- back, limit, absent: none, is_last_try: the caller does not try fewer of them}, absent: nothing is counted; ids of queued and of ended messages.
 -- Reply: {'saved', step…}; else nothing is written: {'stale'} (another version is stored), {'many'} (enough others are running), {'quota', step…} (it would
 -- exceed the month). step…: untold_step() of ../intake/includes/intake.lua.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/replays.lua"
+-- @include "../shard/includes/json.lua"
 
-local identity, version, place = ARGV[1], tonumber(ARGV[2]), ARGV[4]
-local month, messages, limit = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local is_last_try, queued = ARGV[8] == 'last', tonumber(ARGV[9])
+local change = decoded(ARGV[1])
+local identity, version = change.identity, change.version
+local month = change.month or { name = '', messages = 0 }
 
 if version_of(identity) ~= version then
   return {'stale'}
 end
-local most = tonumber(string.match(place, '^enter (%d+)$'))
-if most and call('SCARD', running) >= most then
+if change.place == 'enter' and call('SCARD', running) >= change.max_running then
   return {'many'}
 end
-if limit and messages > 0 and tonumber(call('HGET', quota, month) or '0') + messages > limit then
-  return {'quota', unpack(untold_step(month, limit, is_last_try))}
+if month.limit and month.messages > 0 and tonumber(call('HGET', quota, month.name) or '0') + month.messages > month.limit then
+  return {'quota', unpack(untold_step(month.name, month.limit, month.is_last_try))}
 end
-if messages ~= 0 then
-  call('HINCRBY', quota, month, messages)
+if month.messages ~= 0 then
+  call('HINCRBY', quota, month.name, month.messages)
   expire_not_before(quota, month_kept_ms)
 end
-call('HSET', states, identity, whole(version + 1) .. ' ' .. ARGV[3])
+call('HSET', states, identity, whole(version + 1) .. ' ' .. change.state)
 local open = open_of(identity)
-for k = 10, #ARGV do
-  call(k <= 9 + queued and 'SADD' or 'SREM', open, ARGV[k])
+for _, id in ipairs(change.queued) do
+  call('SADD', open, id)
 end
-if most then
+for _, id in ipairs(change.ended) do
+  call('SREM', open, id)
+end
+if change.place == 'enter' then
   call('SADD', running, identity)
-elseif place == 'end' then
+elseif change.place == 'end' then
   call('SREM', running, identity)
   call('DEL', open)
   call('ZADD', by_end, whole(now), identity)
   forget_old()
 end
-return {'saved', unpack(untold_step(month, limit, false))}
+return {'saved', unpack(untold_step(month.name, month.limit, false))}

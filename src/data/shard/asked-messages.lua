@@ -2,15 +2,17 @@
 -- Says which messages of events a filter asks for.
 --
 -- KEYS: see includes/shard.lua; the shard is the home of the events.
--- ARGV[1] routes, [2] destinations, [3] what is asked of attempts, as [10], [11] and [13] of list.lua; then events.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): events; routes, destinations and outcome as in list.lua.
 -- Reply: per event the first 1,000 of its messages that may match, those of other shards among them.
 -- @include "includes/asked.lua"
+-- @include "includes/json.lua"
 
-asked.narrow(ARGV[1], ARGV[2], ARGV[3])
+local look = decoded(ARGV[1])
+asked.narrow(look)
 local reply = {}
-for k = 4, #ARGV do
-  local found = asked.of_event(ARGV[k])
-  reply[k - 3] = found.ids
+for k, event in ipairs(look.events) do
+  local found = asked.of_event(event)
+  reply[k] = found.ids
   for _, id in ipairs(found.elsewhere) do
     if #found.ids < asked.max then
       found.ids[#found.ids + 1] = id

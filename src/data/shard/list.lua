@@ -3,24 +3,29 @@
 -- records of those alone that may match.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many records at most,
--- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
--- of events statuses, each with a space before and behind it, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] routes, [11] destinations
--- and [12] names of event types, several with spaces between them, and [13] what is asked of its attempts (JSON, includes/outcomes.lua), each '' for all.
--- Of events [10], [11] and [13] are about their messages: an entry with messages here that may match has the first 1,000 of them behind its record; one that may have some
--- elsewhere, or has none at all, is there, too.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts):
+--   index: its key without the base of the shard
+--   before {ms, number}: the entry before which to begin; from_ms: the oldest time
+--   count: how many records at most; max_looks: how many entries to look at
+--   kind: `m` with message records, `e` with events, `i` ids alone
+--   statuses that may match: of messages letters, of events statuses, each with a space before and behind it; '' for all
+--   of messages: reasons of dead letters, each with a space before and behind it; routes, destinations and event_types (names), several with spaces between
+--   them; each '' for all; outcome: what is asked of their attempts (includes/outcomes.lua), absent for any
+-- Of events routes, destinations and outcome are about their messages: an entry with messages here that may match has the first 1,000 of them behind its
+-- record; one that may have some elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 -- @include "includes/asked.lua"
 -- @include "includes/packed.lua"
+-- @include "includes/json.lua"
 
-local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
-local reasons, routes, destinations = ARGV[9], ARGV[10], ARGV[11]
-local event_types = ARGV[12]
-asked.narrow(routes, destinations, ARGV[13])
+local look = decoded(ARGV[1])
+local key, ms, number, oldest = P .. look.index, whole(look.before.ms), look.before.number, whole(look.from_ms)
+local kind, count, looks, wanted = look.kind, look.count, look.max_looks, look.statuses
+local reasons, event_types = look.reasons, look.event_types
+asked.narrow(look)
 local found, bytes, messages, looked = {}, 0, 0, 0
 local last_ms, last_number = '', ''
 

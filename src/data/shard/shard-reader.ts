@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script, ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
 import { hashFields } from './hash-fields.ts';
@@ -132,9 +132,9 @@ export class ShardReader {
   /** Per key of an event at home the keys of its messages that may match, at most the first 1,000. */
   async askedMessages(keys: readonly string[], look: Pick<IndexLook, 'routeId' | 'destinationId' | 'outcome'>): Promise<string[][]> {
     if (keys.length === 0) return [];
-    const { routeId, destinationId, outcome = null } = look;
-    const narrowing = [...[routeId, destinationId].map((each) => listed(each).join(' ')), outcome === null ? '' : JSON.stringify(outcome)];
-    return list(await this.#run(askedScript, [...narrowing, ...keys])).map((asked) => list(asked).map(text));
+    const { routeId, destinationId, outcome } = look;
+    const wanted = namedArgument({ events: keys, routes: together(routeId), destinations: together(destinationId), outcome });
+    return list(await this.#run(askedScript, [wanted])).map((asked) => list(asked).map(text));
   }
 
   /** Entries of an index before `position`, newest first. */
@@ -163,14 +163,24 @@ export class ShardReader {
       routeId,
       destinationId,
       eventType,
-      outcome = null,
+      outcome,
     }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
   ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
-    const { ms, number } = this.#before(position);
-    const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
-    const together = [routeId, destinationId, eventType].map((each) => listed(each).join(' '));
-    const narrowing = [statuses, why, ...together, outcome === null ? '' : JSON.stringify(outcome)];
-    const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
+    const wanted = namedArgument({
+      index,
+      before: this.#before(position),
+      fromMs,
+      count,
+      maxLooks: looks,
+      kind,
+      statuses,
+      reasons: reasons.length === 0 ? '' : ` ${reasons.join(' ')} `,
+      routes: together(routeId),
+      destinations: together(destinationId),
+      eventTypes: together(eventType),
+      outcome,
+    });
+    const reply = await this.#run(listScript, [wanted]);
     const [lastMs, lastNumber, looked, found] = list(reply);
     const entries = list(found).map((entry) => {
       const [entryMs, entryNumber, key, record, asked] = list(entry);
@@ -245,6 +255,10 @@ export class ShardReader {
   async #run(script: Script, args: readonly ScriptArgument[]): Promise<unknown> {
     return await script.runBuffer(this.#redis, this.#keys.declared, args).catch(throwUnavailable);
   }
+}
+
+function together(all: OneOrMore | undefined): string {
+  return listed(all).join(' ');
 }
 
 /** The attempts of a batch, counted on from those that a member had before. */

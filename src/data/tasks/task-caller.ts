@@ -6,7 +6,7 @@ import { base32 } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { hasLivingWorker } from '../membership/worker-directory.ts';
 import { type TaskKind, taskBlockSeconds, taskKeys } from './task-kind.ts';
@@ -103,7 +103,8 @@ export class RedisTaskCaller {
   async #offer(id: string, org: string, task: string, timeoutMs: number): Promise<void> {
     const { queue, bell, task: taskKey, organization, pools } = this.#keys;
     const keys = [queue, bell, taskKey(id), organization(org), pools];
-    const outcome = await offer.run(this.#options.redis, keys, [id, task, timeoutMs, maxWaiting, maxOfOrganization, org]).catch((error) => {
+    const offered = namedArgument({ id, task, timeoutMs, maxWaiting, maxOfOrganization, org });
+    const outcome = await offer.run(this.#options.redis, keys, [offered]).catch((error) => {
       throw redisUnavailable(error);
     });
     if (outcome === 'busy')

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { foldedText } from '../../core/text-search.ts';
-import type { ScriptArgument } from '../../redis/script.ts';
+import { namedArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { endpointRotations } from './secret-rotations.ts';
@@ -21,7 +21,7 @@ import {
   webhookRows,
 } from './webhook-changes.ts';
 import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webhook-ids.ts';
-import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
+import { applicationKind, endpointKind, idParts, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
 import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
 import { pastEventTypeIds, pastOf } from './webhook-past.ts';
@@ -168,7 +168,7 @@ export class RedisWebhookStore {
     const { org, applicationId } = endpoint;
     const made = await this.#make(endpointKind, endpoint, (id) => {
       const content = newEndpointContent(endpoint, id, this.#clock.now());
-      return { object: { id, org, applicationId, ...content }, args: idArguments('application', applicationId) };
+      return { object: { id, org, applicationId, ...content }, named: { application: idParts('application', applicationId) } };
     });
     if ('taken' in made) throw idTaken(endpointKind);
     return made.object;
@@ -274,7 +274,7 @@ export class RedisWebhookStore {
   /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, by whoever has seen it before. */
   async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {
     await this.#sweeper.announce(org);
-    await this.#scripts.run('remove', org, ['ty', eventTypeId, deletedEventTypeMs, name]);
+    await this.#scripts.run('remove', org, [namedArgument({ kind: 'ty', id: eventTypeId, goneMs: deletedEventTypeMs, name })]);
     await this.#notes.note({ kind: 'eventType', id: eventTypeId });
     await this.#sweeper.begin(org);
   }
@@ -316,7 +316,7 @@ export class RedisWebhookStore {
   #makeApplication(application: NewWebhookApplication): Promise<{ object: WebhookApplication } | { taken: Row<WebhookApplication> }> {
     return this.#make(applicationKind, application, (id) => {
       const object = { id, org: application.org, ...newApplicationContent(application, this.#clock.now()) };
-      return { object, args: applicationKind.indexed(object) };
+      return { object, named: { indexed: applicationKind.indexed(object) } };
     });
   }
 
@@ -324,16 +324,15 @@ export class RedisWebhookStore {
   async #make<T>(
     kind: KindOfWebhooks<T>,
     { org, id, mark = '' }: { org: string; id?: string; mark?: string },
-    build: (id: string) => { object: T; args: ScriptArgument[] },
+    build: (id: string) => { object: T; named: Record<string, unknown> },
   ): Promise<{ object: T } | { taken: Row<T> }> {
     if (id !== undefined && parseWebhookId(kind.kind, id) === null) throw new PosthornError('INTERNAL', `${id} is no id of this kind`);
     for (let tries = 0; tries < numberTriesMax; tries++) {
       const number = await this.#scripts.nextNumber(org, kind.letters);
       const part = id === undefined ? newIdPart() : id.slice(webhookIdPrefixes[kind.kind].length);
-      const { object, args } = build(id ?? webhookId(kind.kind, number, part));
-      const [outcome, row] = list(
-        await this.#scripts.run('create', org, [kind.letters, number, id ?? '', part, kind.encode(object), mark, ...args]),
-      );
+      const { object, named } = build(id ?? webhookId(kind.kind, number, part));
+      const made = namedArgument({ kind: kind.letters, number, id, part, json: kind.encode(object), mark, ...named });
+      const [outcome, row] = list(await this.#scripts.run('create', org, [made]));
       switch (text(outcome)) {
         case 'created':
           return { object };

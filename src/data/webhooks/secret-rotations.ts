@@ -36,14 +36,14 @@ export function endpointRotations(options: RotationOptions): FollowUp<WebhookEnd
   return {
     prepare: async (before, after) => {
       const { org, id, secret } = after;
-      if (secret.version === before.secret.version || !(await readHasOwnSource({ redis, prefix }, org))) return [];
+      if (secret.version === before.secret.version || !(await readHasOwnSource({ redis, prefix }, org))) return null;
       await announce(org);
       const pending: z.input<typeof pendingRotation> = { shard: shardOf(org, shards()), data: dataOf(before, after) };
-      return [`${id} ${secret.version}`, JSON.stringify(pending), maxPending];
+      return { rotation: { name: `${id} ${secret.version}`, text: JSON.stringify(pending), maxPending } };
     },
-    carryOn: async ({ org }, [name, pending]) => {
+    carryOn: async ({ org }, { rotation }) => {
       await notes
-        .note(org, String(name), String(pending))
+        .note(org, rotation.name, rotation.text)
         .catch((error: unknown) => logger.debug({ err: error, organization: org }, 'a secret.rotated event was not noted; retrying later'));
     },
   };

@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { idTaken, transformRetired, webhookNotFound } from './webhook-changes.ts';
 import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webhook-ids.ts';
-import { endpointKind, idArguments, subscriptionKind } from './webhook-kinds.ts';
+import { endpointKind, idParts, subscriptionKind } from './webhook-kinds.ts';
 import { encodeSubscription, newSubscriptionContent } from './webhook-records.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 import type { NewWebhookSubscription, WebhookSubscription } from './webhooks.ts';
@@ -22,11 +23,16 @@ export async function subscribeEndpoint(
   if (id !== undefined && parseWebhookId('subscription', id) === null) throw new PosthornError('INTERNAL', `${id} is no id of this kind`);
   const { org, endpointId } = template;
   const content = newSubscriptionContent(template, clock.now());
-  const json = encodeSubscription(content);
   const parts = eventTypeIds.map(() => id?.slice(webhookIdPrefixes.subscription.length) ?? newIdPart());
-  const each = eventTypeIds.flatMap((eventTypeId, i) => [eventTypeId, id ?? '', parts[i] ?? '', json]);
-  const args = [...idArguments('endpoint', endpointId), maxSubscriptionsOfEndpoint, mark, content.transformId ?? '', ...each];
-  const reply = list(await scripts.run('subscribe', org, args));
+  const wanted = namedArgument({
+    endpoint: idParts('endpoint', endpointId),
+    maxSubscriptions: maxSubscriptionsOfEndpoint,
+    mark,
+    transform: content.transformId,
+    json: encodeSubscription(content),
+    subscriptions: eventTypeIds.map((eventType, i) => ({ eventType, part: parts[i], id })),
+  });
+  const reply = list(await scripts.run('subscribe', org, [wanted]));
   if (reply[0] === 'made') return reply.slice(1).map((row) => subscriptionKind.row(org, row).object);
   const [outcome = '', , , application = '', applicationPart = '', ...numbers] = reply.map(text);
   switch (outcome) {

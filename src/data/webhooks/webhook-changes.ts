@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import type { ScriptArgument } from '../../redis/script.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
 import { definedOf } from './webhook-records.ts';
@@ -66,12 +66,17 @@ export async function webhookRows<T>(
   return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
 }
 
+/** Of an endpoint whose secret was rotated: the name of the rotation among those of the organization, and what is noted of it. */
+export interface Prepared {
+  rotation: { name: string; text: string; maxPending: number };
+}
+
 /** Work after a change. The script that writes the change also stores what the work needs. */
 export interface FollowUp<T> {
-  /** Arguments of the script; none when the change asks for nothing. Called before each attempt to write. */
-  prepare(before: T, after: T): Promise<ScriptArgument[]>;
-  /** The change is written, with these. Never rejects. */
-  carryOn(after: T, prepared: readonly ScriptArgument[]): Promise<void>;
+  /** What `webhook-update.lua` stores for it; null when the change asks for nothing. Called before each attempt to write. */
+  prepare(before: T, after: T): Promise<Prepared | null>;
+  /** The change is written, with that. Never rejects. */
+  carryOn(after: T, prepared: Prepared): Promise<void>;
 }
 
 export interface WebhookReplacement<T> {
@@ -105,17 +110,24 @@ export async function replaceWebhook<T extends Stamped>(
     const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
     const stamped = { ...wanted, ...stamps };
     const replacement = withJson(record, kind.encode(stamped));
-    const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
-    const matches = changesMatching(kind, object, wanted) ? 1 : 0;
-    const prepared = (await followUp?.prepare(object, stamped)) ?? [];
-    const args = [kind.letters, number, record, replacement, matches, ...indexed, ...prepared];
-    const [outcome, other] = list(await scripts.run('update', org, args));
+    const prepared = await followUp?.prepare(object, stamped);
+    const update = namedArgument({
+      kind: kind.letters,
+      number,
+      believed: record,
+      wanted: replacement,
+      changesMatching: changesMatching(kind, object, wanted),
+      before: kind.indexed(object),
+      after: kind.indexed(wanted),
+      ...prepared,
+    });
+    const [outcome, other] = list(await scripts.run('update', org, [update]));
     switch (text(outcome)) {
       case 'updated':
         return {
           object: kind.row(org, row.reply.with(1, replacement)).object,
           isChanged: true,
-          ...(prepared.length > 0 && { carryOn: async () => followUp?.carryOn(stamped, prepared) }),
+          ...(prepared != null && { carryOn: async () => followUp?.carryOn(stamped, prepared) }),
         };
       case 'stored':
         row = kind.row(org, other);
@@ -142,7 +154,8 @@ export async function removeWebhook<T extends Stamped>(
   let [row] = await webhookRows(scripts, kind, org, [id]);
   for (let tries = 0; row != null && tries < triesMax; tries++) {
     requireRevision(kind, row.object, expectedRevision);
-    const [outcome, other] = list(await scripts.run('remove', org, [kind.letters, row.number, row.record, ...kind.indexed(row.object)]));
+    const removal = namedArgument({ kind: kind.letters, number: row.number, believed: row.record, indexed: kind.indexed(row.object) });
+    const [outcome, other] = list(await scripts.run('remove', org, [removal]));
     // One that is gone by now was there: a command that is sent again finds what it has done.
     if (text(outcome) !== 'stored') return row.object;
     row = kind.row(org, other);

@@ -1,16 +1,19 @@
 #!lua flags=allow-oom
 -- Makes an application or an endpoint under a number that was given out for it. Sent again, it answers as before.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap or ep, [2] number, [3] id where it is that of a custom resource, else '', [4] part of the id, [5] JSON, [6] mark
--- of the request or ''; of an application [7] external id or '', [8] name in lower case; of an endpoint [7] application's id, [8] its number, [9] its part.
--- Reply: {'created'} | {'made', row} (this was made under the mark before) | {'used'} (another record has the number) | {'exists'} (the id is taken) | {'taken', row of the application with that external id} |
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap or ep; number; part of its id; id where it is that of a custom resource; json;
+-- mark of the request, or ''; of an application indexed {external_id or '', name in lower case}; of an endpoint its application {id, number, part}.
+-- Reply: {'created'} | {'made', row} (this was made under the mark before) | {'used'} (another record has the number) | {'exists'} (the id is taken) |
+-- {'taken', row of the application with that external id} |
 -- {'missing'} (no application) .
+-- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-marks.lua"
 -- @include "includes/webhook-past.lua"
 
-local kind, number, id, part, json, mark = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local object = decoded(ARGV[1])
+local kind, number, id, part, mark, indexed = object.kind, whole(object.number), object.id, object.part, object.mark, object.indexed
 
 local before = call('HGET', P .. kind, number)
 if before then
@@ -22,7 +25,7 @@ local made_row = made_record and row_of[kind](made, made_record)
 if made_row then
   return { 'made', made_row }
 end
-if id ~= '' then
+if id then
   local kept = call('HGET', P .. 'ids', id)
   if kept and call('HEXISTS', P .. kind, kept) == 1 then
     return { 'exists' }
@@ -32,13 +35,13 @@ end
 local head = part
 local application
 if kind == 'ap' then
-  local other = ARGV[7] ~= '' and call('HGET', P .. 'ax', ARGV[7])
+  local other = indexed.external_id ~= '' and call('HGET', P .. 'ax', indexed.external_id)
   local record = other and call('HGET', P .. 'ap', other)
   if record then
     return { 'taken', application_row(other, record) }
   end
 else
-  application = find('ap', ARGV[7], ARGV[8], ARGV[9])
+  application = find('ap', object.application.id, whole(object.application.number), object.application.part)
   if not application then
     return { 'missing' }
   end
@@ -50,15 +53,15 @@ if tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0') < tonumber(number) then
 end
 if kind == 'ap' then
   note_past_begin(tonumber(number) == 1)
-  if ARGV[7] ~= '' then
-    call('HSET', P .. 'ax', ARGV[7], number)
+  if indexed.external_id ~= '' then
+    call('HSET', P .. 'ax', indexed.external_id, number)
   end
-  call('ZADD', P .. 'an', 0, ARGV[8] .. '\0' .. number)
+  call('ZADD', P .. 'an', 0, indexed.name .. '\0' .. number)
 else
   head = part .. ' ' .. application .. ' ' .. list_append('a' .. application, number)
 end
-call('HSET', P .. kind, number, head .. ' ' .. json)
-if id ~= '' then
+call('HSET', P .. kind, number, head .. ' ' .. object.json)
+if id then
   call('HSET', P .. 'ids', id, number)
 end
 note_made(mark, number)

@@ -16,8 +16,8 @@ export interface KindOfWebhooks<T> {
   rowLength: number;
   /** JSON of the record. */
   encode(object: T): string;
-  /** What the scripts keep of the object beside its record. */
-  indexed(object: T): string[];
+  /** What the scripts keep of the object beside its record; null: nothing. */
+  indexed(object: T): { externalId: string; name: string } | null;
   /** Whether a change of these makes other messages of an event. */
   matched(object: T): unknown[];
   /** Whose queues a change of it concerns. */
@@ -30,7 +30,7 @@ export const applicationKind: KindOfWebhooks<WebhookApplication> = {
   row: applicationRow,
   rowLength: 2,
   encode: encodeApplication,
-  indexed: ({ externalId, name }) => [externalId ?? '', nameKey(name)],
+  indexed: ({ externalId, name }) => ({ externalId: externalId ?? '', name: nameKey(name) }),
   matched: ({ isDisabled }) => [isDisabled],
   target: ({ org, id }) => ({ org, applicationId: id, endpointId: null }),
 };
@@ -41,7 +41,7 @@ export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
   row: endpointRow,
   rowLength: 4,
   encode: encodeEndpoint,
-  indexed: () => [],
+  indexed: () => null,
   matched: ({ url, isDisabled, retryDelaysSeconds, expiresAfterSeconds }) => [
     url,
     isDisabled,
@@ -57,7 +57,7 @@ export const subscriptionKind: KindOfWebhooks<WebhookSubscription> = {
   row: subscriptionRow,
   rowLength: 7,
   encode: encodeSubscription,
-  indexed: () => [],
+  indexed: () => null,
   matched: ({ filterExpression, labelFilters, labelFilterMode, transformId, isEnabled }) => [
     filterExpression,
     labelFilters,
@@ -77,8 +77,14 @@ function nameKey(name: string): string {
   return Array.from(name.toLowerCase().replaceAll('\0', '')).slice(0, 100).join('');
 }
 
-/** The arguments that name an object to a script; of what is no id, one of nothing. */
+/** What names an object to a script; of what is no id, one of nothing. */
+export function idParts(kind: WebhookKind, id: string): { id: string; number: number; part: string } {
+  const { id: known, number, part } = parseWebhookId(kind, id) ?? { id: '', number: 0, part: '-' };
+  return { id: known, number, part };
+}
+
+/** The same as arguments. */
 export function idArguments(kind: WebhookKind, id: string): ScriptArgument[] {
-  const parsed = parseWebhookId(kind, id);
-  return parsed === null ? ['', 0, '-'] : [parsed.id, parsed.number, parsed.part];
+  const { id: known, number, part } = idParts(kind, id);
+  return [known, number, part];
 }

@@ -1,13 +1,18 @@
 -- One stretch of a list. Whatever is below something deleted is passed over.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] what: ap, ep, sb all of a kind; an applications by name; a endpoints of an application; t subscriptions of an event type; e subscriptions of an
--- endpoint; s subscriptions of an application, [2] 1 upwards (oldest first, by name from A) or -1 downwards, [3] position of the last member seen or '', [4] most rows, [5] most
--- members to look at, [6] id of what they are below, [7] its number, [8] its part.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts):
+--   what: ap, ep, sb all of a kind; an applications by name; a endpoints of an application; t subscriptions of an event type; e subscriptions of an endpoint;
+--   s subscriptions of an application
+--   step: 1 upwards (oldest first, by name from A) or -1 downwards; after: position of the last member seen, or ''
+--   max_rows; max_looks: members to look at
+--   above {id, number, part}: what they are below, if it is one thing
 -- Reply: {rows one after the other, each with its position before it; position to go on after, or '' at the end}.
+-- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 
-local what, step, from, most, budget = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local list = decoded(ARGV[1])
+local what, step, from, most, budget = list.what, list.step, list.after, list.max_rows, list.max_looks
 local rows, row_count, looked, position = {}, 0, 0, from
 local max_fields = 200
 
@@ -147,10 +152,10 @@ if what == 'an' then
   return { rows, walk_names() }
 end
 if what == 't' then
-  local event_type = call('HGET', P .. 'ty', ARGV[6])
+  local event_type = call('HGET', P .. 'ty', list.above.id)
   return { rows, event_type and walk_list('sb', 't' .. event_type) or '' }
 end
-local owner = find(what == 'e' and 'ep' or 'ap', ARGV[6], ARGV[7], ARGV[8])
+local owner = find(what == 'e' and 'ep' or 'ap', list.above.id, whole(list.above.number), list.above.part)
 if not owner then
   return { rows, '' }
 end

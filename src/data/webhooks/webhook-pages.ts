@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { cursorOf, cursorText } from '../shard/cursor.ts';
 import { longestFillMs, longestPauseMs, unpacedMs } from '../shard/index-pages.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
-import { idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
+import { idArguments, idParts, type KindOfWebhooks } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 
 const maxPerPage = 100;
@@ -34,7 +35,7 @@ export async function webhookPage<T>(
 ): Promise<ViewPage<T>> {
   if (limit < 1 || limit > maxPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${maxPerPage}`);
   const scope = JSON.stringify(['webhooks', org, kind.kind, ...scopeParts]);
-  const owner = what === 't' ? [above ?? '', 0, '-'] : idArguments(what === 'e' ? 'endpoint' : 'application', above ?? '');
+  const owner = what === 't' ? { id: above } : idParts(what === 'e' ? 'endpoint' : 'application', above ?? '');
   let from = cursor === undefined ? '' : cursorText(cursor, scope);
   let pageEnd = from;
   const items: T[] = [];
@@ -42,7 +43,8 @@ export async function webhookPage<T>(
   while (performance.now() - beganMs < longestFillMs) {
     const askedMs = performance.now();
     const most = isWanted === undefined ? limit - items.length + 1 : rowsPerCall;
-    const [rows, next] = list(await scripts.run('list', org, [what, isUpwards ? 1 : -1, from, most, lookedAtPerCall, ...owner]));
+    const wanted = namedArgument({ what, step: isUpwards ? 1 : -1, after: from, maxRows: most, maxLooks: lookedAtPerCall, above: owner });
+    const [rows, next] = list(await scripts.run('list', org, [wanted]));
     for (const [position, ...row] of chunksOf(list(rows), kind.rowLength + 1)) {
       const { object } = kind.row(org, row);
       if (isWanted?.(object) === false) continue;

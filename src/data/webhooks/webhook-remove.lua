@@ -1,38 +1,43 @@
 #!lua flags=allow-oom
 -- Deletes an object: whatever is below it is gone for every reader, and `webhook-sweep.lua` removes it.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read; of an application [4] its external id or '', [5] its name in lower case. Or ARGV[1] ty,
--- [2] id of an event type, [3] for how many milliseconds nobody may subscribe to it, at most an hour, [4] its name or ''.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap, ep or sb; number; believed: the record that was read; of an application indexed
+-- {external_id or
+-- '', name in lower case}. Or kind ty; id of an event type; gone_ms: for how many milliseconds nobody may subscribe to it, at most an hour; its name or ''.
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
+-- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-removal.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-past.lua"
 
-local kind, number = ARGV[1], ARGV[2]
+local object = decoded(ARGV[1])
+local kind = object.kind
 if kind == 'ty' then
-  mark_gone(number, tonumber(ARGV[3]))
-  if ARGV[4] ~= '' then
-    note_past_event_type(number, ARGV[4])
+  local id = object.id
+  mark_gone(id, object.gone_ms)
+  if object.name ~= '' then
+    note_past_event_type(id, object.name)
   end
-  local event_type = call('HGET', P .. 'ty', number)
+  local event_type = call('HGET', P .. 'ty', id)
   if not event_type then
     return { 'gone' }
   end
-  call('HDEL', P .. 'v', number, 'j:' .. number)
+  call('HDEL', P .. 'v', id, 'j:' .. id)
   call('HSET', P .. 'doom', 't' .. event_type, '')
-  call('HDEL', P .. 'ty', number)
+  call('HDEL', P .. 'ty', id)
   call('HDEL', P .. 'tr', event_type)
   return { 'removed' }
 end
 
+local number = whole(object.number)
 local stored = call('HGET', P .. kind, number)
 local row = stored and row_of[kind](number, stored)
 if not row then
   return { 'gone' }
 end
-if stored ~= ARGV[3] then
+if stored ~= object.believed then
   return { 'stored', row }
 end
 if kind == 'sb' then
@@ -41,10 +46,11 @@ if kind == 'sb' then
 end
 note_past_record(kind, number, stored)
 if kind == 'ap' then
-  if ARGV[4] ~= '' and call('HGET', P .. 'ax', ARGV[4]) == number then
-    call('HDEL', P .. 'ax', ARGV[4])
+  local external_id = object.indexed.external_id
+  if external_id ~= '' and call('HGET', P .. 'ax', external_id) == number then
+    call('HDEL', P .. 'ax', external_id)
   end
-  call('ZREM', P .. 'an', ARGV[5] .. '\0' .. number)
+  call('ZREM', P .. 'an', object.indexed.name .. '\0' .. number)
   forget_id('app_', stored)
   bump({ { '*', number } })
   call('HSET', P .. 'doom', 'a' .. number, '')

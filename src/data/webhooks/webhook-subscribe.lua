@@ -1,26 +1,27 @@
 #!lua flags=allow-oom
 -- Subscribes an endpoint to event types, all in one step; those that it subscribes to already are left alone. Sent again, it answers as before.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] endpoint's id, [2] its number, [3] its part, [4] most subscriptions of an endpoint, [5] mark of the request or '', [6] id of the transform of
--- all or ''; then per subscription event type's id, own id where it is that of a custom resource, else '', part of the id, JSON.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): endpoint {id, number, part}; max_subscriptions of an endpoint; mark of the request or '';
+-- transform of all, if they have one; json of each; subscriptions {event_type, part of the id, id where it is that of a custom resource}.
 -- Reply: {'missing'} (no endpoint) | {'made', rows} (those were made under the mark before) | {'gone'} (an event type was deleted) | {'retired'} (the
 -- transform is being deleted) | {'exists'} (an id is taken) | {'full'} | {'done', endpoint's number, its part, application's number, its part, per
 -- subscription its number or '' (subscribed before)}.
+-- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-marks.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-transforms.lua"
 
-local first = 7
-local endpoint, record = find('ep', ARGV[1], ARGV[2], ARGV[3])
+local given = decoded(ARGV[1])
+local endpoint, record = find('ep', given.endpoint.id, whole(given.endpoint.number), given.endpoint.part)
 local over = endpoint and endpoint_row(endpoint, record)
 if not over then
   return { 'missing' }
 end
 
 local made_before = {}
-for number in string.gmatch(made_under(ARGV[5]) or '', '%d+') do
+for number in string.gmatch(made_under(given.mark) or '', '%d+') do
   local made = call('HGET', P .. 'sb', number)
   made_before[#made_before + 1] = made and subscription_row(number, made) or nil
 end
@@ -35,15 +36,14 @@ for _, each in ipairs(existing) do
 end
 
 local event_type_ids = {}
-for k = first, #ARGV, 4 do
-  event_type_ids[#event_type_ids + 1] = ARGV[k]
+for k, each in ipairs(given.subscriptions) do
+  event_type_ids[k] = each.event_type
 end
 local event_types = call('HMGET', P .. 'ty', unpack(event_type_ids))
 
 local numbers, fresh, seen = {}, {}, {}
 for at, event_type_id in ipairs(event_type_ids) do
-  local k = first + 4 * (at - 1)
-  local id, part = ARGV[k + 1], ARGV[k + 2]
+  local id, part = given.subscriptions[at].id, given.subscriptions[at].part
   local event_type = event_types[at]
   local other = event_type and by_event_type[tonumber(event_type)]
   numbers[at] = ''
@@ -57,17 +57,17 @@ for at, event_type_id in ipairs(event_type_ids) do
     if not event_type and is_gone(event_type_id) then
       return { 'gone' }
     end
-    local kept = id ~= '' and call('HGET', P .. 'ids', id)
+    local kept = id and call('HGET', P .. 'ids', id)
     if kept and call('HEXISTS', P .. 'sb', kept) == 1 then
       return { 'exists' }
     end
-    fresh[#fresh + 1] = { at = at, event_type_id = event_type_id, event_type = event_type, id = id, part = part, json = ARGV[k + 3] }
+    fresh[#fresh + 1] = { at = at, event_type_id = event_type_id, event_type = event_type, id = id, part = part }
   end
 end
-if #existing + #fresh > tonumber(ARGV[4]) then
+if #existing + #fresh > given.max_subscriptions then
   return { 'full' }
 end
-local transform = ARGV[6] ~= '' and ARGV[6]
+local transform = given.transform
 if #fresh > 0 and transform and is_gone(transform) then
   return { 'retired' }
 end
@@ -83,8 +83,8 @@ if #fresh > 0 then
       call('HSET', P .. 'tr', event_type, each.event_type_id)
     end
     made[#made + 1] = number
-    made[#made + 1] = each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. list_append('t' .. event_type, number) .. ' ' .. each.json
-    if each.id ~= '' then
+    made[#made + 1] = each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. list_append('t' .. event_type, number) .. ' ' .. given.json
+    if each.id then
       call('HSET', P .. 'ids', each.id, number)
     end
     packed[k] = pair(event_type, number)
@@ -92,7 +92,7 @@ if #fresh > 0 then
     numbers[each.at] = number
     new[k] = number
   end
-  note_made(ARGV[5], table.concat(new, ' '))
+  note_made(given.mark, table.concat(new, ' '))
   call('HSET', P .. 'sb', unpack(made))
   call('HSET', P .. 'es', endpoint, (call('HGET', P .. 'es', endpoint) or '') .. table.concat(packed))
   count_transform(transform, #fresh)

@@ -1,16 +1,18 @@
 #!lua flags=allow-oom
 -- Puts a record in the place of the one that was read.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read, [4] record to store, [5] 1 when what matches an event changes; of an application
--- [6] external id that was read or '', [7] the one to store, [8] name in lower case that was read, [9] the one to store; of an endpoint whose
--- rotated secret is to be told, [6] field and [7] value of that in `rot`, [8] how many may be there.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap, ep or sb; number; believed: the record that was read; wanted: the record to store;
+-- changes_matching: what matches an event changes; of an application before and after {external_id or '', name in lower case}; of an endpoint whose rotated
+-- secret is to be noted, rotation {name in `rot`, its text, max_pending}.
 -- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id} |
 -- {'retired'} (its transform is being deleted).
+-- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-transforms.lua"
 
-local kind, number, believed, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local change = decoded(ARGV[1])
+local kind, number, wanted, before, after = change.kind, whole(change.number), change.wanted, change.before, change.after
 local stored = call('HGET', P .. kind, number)
 local row = stored and row_of[kind](number, stored)
 if not row then
@@ -19,43 +21,44 @@ end
 if stored == wanted then
   return { 'updated' }
 end
-if stored ~= believed then
+if stored ~= change.believed then
   return { 'stored', row }
 end
 if kind == 'ap' then
-  local other = ARGV[7] ~= '' and call('HGET', P .. 'ax', ARGV[7])
+  local other = after.external_id ~= '' and call('HGET', P .. 'ax', after.external_id)
   local record = other and other ~= number and call('HGET', P .. 'ap', other)
   if record then
     return { 'taken', application_row(other, record) }
   end
-  if ARGV[6] ~= ARGV[7] then
-    if ARGV[6] ~= '' then
-      call('HDEL', P .. 'ax', ARGV[6])
+  if before.external_id ~= after.external_id then
+    if before.external_id ~= '' then
+      call('HDEL', P .. 'ax', before.external_id)
     end
-    if ARGV[7] ~= '' then
-      call('HSET', P .. 'ax', ARGV[7], number)
+    if after.external_id ~= '' then
+      call('HSET', P .. 'ax', after.external_id, number)
     end
   end
-  if ARGV[8] ~= ARGV[9] then
-    call('ZREM', P .. 'an', ARGV[8] .. '\0' .. number)
-    call('ZADD', P .. 'an', 0, ARGV[9] .. '\0' .. number)
+  if before.name ~= after.name then
+    call('ZREM', P .. 'an', before.name .. '\0' .. number)
+    call('ZADD', P .. 'an', 0, after.name .. '\0' .. number)
   end
 end
-if kind == 'ep' and ARGV[6] and call('HLEN', P .. 'rot') < tonumber(ARGV[8]) then
-  call('HSET', P .. 'rot', ARGV[6], ARGV[7])
+local rotation = change.rotation
+if rotation and call('HLEN', P .. 'rot') < rotation.max_pending then
+  call('HSET', P .. 'rot', rotation.name, rotation.text)
 end
 if kind == 'sb' then
-  local before, after = transform_of(stored), transform_of(wanted)
-  if before ~= after then
-    if after and is_gone(after) then
+  local old, new = transform_of(stored), transform_of(wanted)
+  if old ~= new then
+    if new and is_gone(new) then
       return { 'retired' }
     end
-    count_transform(before, -1)
-    count_transform(after, 1)
+    count_transform(old, -1)
+    count_transform(new, 1)
   end
 end
 call('HSET', P .. kind, number, wanted)
-if ARGV[5] == '1' then
+if change.changes_matching then
   if kind == 'ap' then
     bump({ { '*', number } })
   elseif kind == 'ep' then

@@ -11,9 +11,9 @@ local asked = {
 do
   local routes, destinations, outcome = '', '', nil
 
-  -- Routes and destinations, several with spaces between them, and what is asked of attempts (JSON, outcomes.lua), each '' for all.
-  function asked.narrow(of_routes, of_destinations, of_attempts)
-    routes, destinations, outcome = of_routes, of_destinations, outcomes.wanted(of_attempts)
+  -- `look`: by name the routes and destinations, several with spaces between them, '' for all, and the `outcome` that is asked for (outcomes.lua), nil for any.
+  function asked.narrow(look)
+    routes, destinations, outcome = look.routes, look.destinations, look.outcome
   end
 
   -- Whether the filter asks for anything.

@@ -1,4 +1,3 @@
--- @include "json.lua"
 -- @include "shard.lua"
 
 -- Which messages may match what a filter asks of their attempts (../message-conditions.ts). What is not known here may match.
@@ -32,11 +31,6 @@ do
       end
     end
     return false
-  end
-
-  -- Returns what the argument says; nil for none.
-  function outcomes.wanted(json)
-    return json ~= '' and decoded(json) or nil
   end
 
   -- `count`: how many attempts were made.
