@@ -1,10 +1,13 @@
 // What payloads of 25 MiB do to small events beside them, open loop (from the intended time):
 //   node hack/bench/large.ts [large events a second] [seconds] [report 0/1]
-// The ceiling is the same traffic between bare senders and bare receivers. Ends with 1 when the p99 of small events is above 20 ms beside the large ones.
+// Ceilings: the same traffic between bare senders and bare receivers, and over a bare relay (lib/bare-relay.ts) that writes bodies to Redis and
+// reads them there. Ends with 1 when the p99 of small events is above 20 ms beside the large ones.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
+import { startBareRelay } from './lib/bare-relay.ts';
 import type { LargeOrder, LargeReport } from './lib/large-traffic.ts';
+import { busyCores, coresOf } from './lib/processes.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { Sender, type Sent } from './lib/traffic.ts';
@@ -22,24 +25,36 @@ async function startLarge(): Promise<{ child: ChildProcess; origin: string }> {
   return { child, origin: 'origin' in told ? told.origin : '' };
 }
 
-async function beside(child: ChildProcess, url: string, small: () => Promise<Sent>): Promise<{ sent: Sent; large: LargeReport }> {
-  const order: LargeOrder = { url, bytes, perSecond, seconds };
-  const told = once(child, 'message') as Promise<[LargeReport]>;
-  child.send(order);
-  const [sent, [large]] = await Promise.all([small(), told]);
-  return { sent, large };
+interface Found {
+  sent: Sent;
+  large: LargeReport;
+  cores: { all: number; own: number };
 }
 
-const row = (name: string, { answerMs, refused }: Sent): [string, string] => [
-  `${name}: small events, median / p99 / slowest; refused`,
-  `${ms(percentile(answerMs, 0.5))} / ${ms(percentile(answerMs, 0.99))} / ${ms(Math.max(...answerMs))}; ${refused}`,
-];
-const largeRow = (name: string, large: LargeReport): [string, string] => [
-  `${name}: large events, median / p99; accepted, refused, delivered`,
-  'answerMs' in large
-    ? `${ms(percentile(large.answerMs, 0.5))} / ${ms(percentile(large.answerMs, 0.99))}; ${large.accepted}, ${large.refused}, ${large.arrived}`
-    : '-',
-];
+/** `pids`: of what is measured, as its part of the cores in use. */
+async function beside(child: ChildProcess, url: string, pids: readonly number[], small: () => Promise<Sent>): Promise<Found> {
+  const order: LargeOrder = { url, bytes, perSecond, seconds };
+  const told = once(child, 'message') as Promise<[LargeReport]>;
+  const [all, own] = [busyCores(), coresOf(pids)];
+  child.send(order);
+  const sent = await small();
+  const cores = { all: all(), own: own() };
+  const [large] = await told;
+  return { sent, large, cores };
+}
+
+function rowsOf(name: string, { sent: { answerMs, refused }, large, cores }: Found): [string, string][] {
+  const most = `${ms(percentile(answerMs, 0.5))} / ${ms(percentile(answerMs, 0.99))} / ${ms(Math.max(...answerMs))}; ${refused}`;
+  const ofLarge =
+    'answerMs' in large
+      ? `${ms(percentile(large.answerMs, 0.5))} / ${ms(percentile(large.answerMs, 0.99))}; ${large.accepted}, ${large.refused}, ${large.arrived}`
+      : '-';
+  return [
+    [`${name}: small events, median / p99 / slowest; refused`, most],
+    [`${name}: large events, median / p99; accepted, refused, delivered`, ofLarge],
+    [`${name}: cores in use, of them by what is measured`, `${cores.all.toFixed(2)}, ${cores.own.toFixed(2)}`],
+  ];
+}
 
 const sink = await startSink();
 const [sender, receiver] = [await startLarge(), await startLarge()];
@@ -50,25 +65,37 @@ const world = await startWorld({
   ],
   environment: { POSTHORN_MAX_PAYLOAD_BYTES: String(maxPayloadBytes) },
 });
-const [small, bare] = [new Sender(world.ingest, 64), new Sender(sink.origin, 64)];
+const small = new Sender(world.ingest, 64);
 let isWithin = true;
 try {
+  const rows: [string, string][] = [];
+  const bare = new Sender(sink.origin, 64);
+  const raw = await beside(sender.child, receiver.origin, [], () => bare.openLoop('/', smallPerSecond, seconds));
+  rows.push(...rowsOf('bare receivers', raw));
+  await bare.close();
+  const relay = await startBareRelay({ small: sink.origin, large: sender.origin });
+  const relayed = new Sender(relay.origin, 64);
+  await relayed.closedLoop('/small', 2000, 16);
+  const ceiling = await beside(sender.child, `${relay.origin}/large`, relay.pids, () =>
+    relayed.openLoop('/small', smallPerSecond, seconds),
+  );
+  rows.push(...rowsOf('bare relay', ceiling));
+  await relayed.close();
+  await relay.stop();
   await world.redis.client.set(`${world.prefix}{cfg}:layout`, String(storeLayout));
   await small.closedLoop(world.path('small'), 2000, 16);
-  const rows: [string, string][] = [];
-  const raw = await beside(sender.child, receiver.origin, () => bare.openLoop('/', smallPerSecond, seconds));
-  rows.push(row('bare receivers', raw.sent), largeRow('bare receivers', raw.large));
-  rows.push(row('alone', await small.openLoop(world.path('small'), smallPerSecond, seconds)));
-  const found = await beside(sender.child, `${world.ingest}${world.path('large')}`, () =>
+  const alone = await small.openLoop(world.path('small'), smallPerSecond, seconds);
+  rows.push(['alone: small events, median / p99', `${ms(percentile(alone.answerMs, 0.5))} / ${ms(percentile(alone.answerMs, 0.99))}`]);
+  const found = await beside(sender.child, `${world.ingest}${world.path('large')}`, world.pids(), () =>
     small.openLoop(world.path('small'), smallPerSecond, seconds),
   );
-  rows.push(row('beside', found.sent), largeRow('beside', found.large));
+  rows.push(...rowsOf('beside', found));
   isWithin = percentile(found.sent.answerMs, 0.99) <= boundMs && found.sent.refused === 0;
   report(isKept === 1 ? 'large' : null, `${perSecond}/s of 25 MiB beside ${smallPerSecond}/s of 400 bytes, for ${seconds} s`, rows);
 } finally {
   sender.child.kill();
   receiver.child.kill();
-  await Promise.all([small.close(), bare.close()]);
+  await small.close();
   await world.stop();
   sink.close();
 }

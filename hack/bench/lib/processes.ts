@@ -49,3 +49,24 @@ export function processorRow(microseconds: number, of = ''): [string, string] {
 export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1024;
 }
+
+/** From now on, how many cores these processes and what they start use in the mean. */
+export function coresOf(pids: readonly number[]): () => number {
+  const used = (): number => pids.reduce((sum, pid) => sum + processorSecondsOfTree(pid), 0);
+  return meanOf(used);
+}
+
+/** The same of all processes of the machine (proc(5), `/proc/stat`: without `idle` and `iowait`). */
+export function busyCores(): () => number {
+  const used = (): number => {
+    const [, ...fields] = (readFileSync('/proc/stat', 'latin1').split('\n')[0] ?? '').split(/ +/).map(Number);
+    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields;
+    return (user + nice + system + irq + softirq + steal) / ticksPerSecond;
+  };
+  return meanOf(used);
+}
+
+function meanOf(usedSeconds: () => number): () => number {
+  const [before, begunMs] = [usedSeconds(), performance.now()];
+  return () => ((usedSeconds() - before) * 1000) / (performance.now() - begunMs);
+}

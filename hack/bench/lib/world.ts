@@ -52,6 +52,7 @@ export interface World {
   /** Ends the api process and starts it anew; answers when it was started, in ms of `performance.now()`. */
   restartApi(): Promise<number>;
   /** Of all its programs and its Redis. */
+  pids(): number[];
   meterProcessor(): ProcessorMeter;
   startDelivery(): Promise<Program>;
   stop(): Promise<void>;
@@ -102,6 +103,7 @@ export async function startWorld(options: {
     const statuses = await Promise.all(answers.map((answer) => answer.then(({ status }) => status).catch(() => null)));
     return statuses.every((status) => status === 404);
   });
+  const pids = (): number[] => [redis.pid, ...[programs.api, programs.ingest, ...programs.deliveries].map(({ pid }) => pid)];
   return {
     redis,
     prefix,
@@ -118,8 +120,8 @@ export async function startWorld(options: {
       return startedAt;
     },
     startDelivery,
-    meterProcessor: () =>
-      meterProcessor(() => [redis.pid, ...[programs.api, programs.ingest, ...programs.deliveries].map(({ pid }) => pid)]),
+    pids,
+    meterProcessor: () => meterProcessor(pids),
     stop: async () => {
       for (const program of [programs.api, programs.ingest, ...programs.deliveries]) await program?.stop();
       await redis.stop();
