@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { answerHeaders } from '../core/answer-headers.ts';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { answerHeaders } from './answer-headers.ts';
 
 const lingerMs = 1000;
 

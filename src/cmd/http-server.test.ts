@@ -54,6 +54,22 @@ test.each([
   expect(answer).toContain('ok');
 });
 
+test('a handler may set the headers of its answers itself', async () => {
+  const server = createHttpServer((_request, response) => void response.writeHead(200, ['X-Own', '1']).end(), {
+    setsAnswerHeaders: (target) => target === '/own',
+  }).listen(0, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const namesOf = async (path: string): Promise<string[]> => [...(await fetch(`http://127.0.0.1:${port}${path}`)).headers.keys()];
+    expect(await namesOf('/own')).not.toContain('cache-control');
+    expect(await namesOf('/other')).toEqual(expect.arrayContaining(['cache-control', 'x-content-type-options', 'x-own']));
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 test.each([
   ['of a handler', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
   ['to a request without a Host header', 'GET / HTTP/1.1\r\n\r\n'],

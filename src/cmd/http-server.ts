@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { AddressList } from '../core/address-list.ts';
+import { answerHeaders } from '../core/answer-headers.ts';
 import { createServer } from '../core/node-http.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
-import { answerHeaders } from './answer-headers.ts';
 import { answerClientError, answerHeadProblem, headProblem } from './client-error.ts';
 import { boundConnections, type ConnectionLimits, defaultConnectionLimits } from './connection-limits.ts';
 import { defaultLingeringLimits, type LingeringLimits, lingeringClose } from './lingering-close.ts';
@@ -13,6 +13,8 @@ export interface HttpServerOptions {
   trustedProxies?: readonly string[];
   /** Below which everything is served, too; see `takeOffBasePath`. Default: empty. */
   basePath?: string;
+  /** Whether a request to this target is answered by a handler that sets the headers of `answerHeaders` itself. Default: none is. */
+  setsAnswerHeaders?: (target: string) => boolean;
 }
 
 /** Host, which is neither empty nor behind a user, and what follows it. */
@@ -24,16 +26,19 @@ const absoluteForm = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i;
  * (RFC 9110, section 10.1.1). Handlers see targets in origin form, without the base path. Every answer has the headers of `answerHeaders`, unless its handler sets others.
  * A client that writes its whole body before it reads still receives the response to a refused request.
  */
-export function createHttpServer(handler: RequestListener, { limits, trustedProxies = [], basePath = '' }: HttpServerOptions = {}): Server {
+export function createHttpServer(
+  handler: RequestListener,
+  { limits, trustedProxies = [], basePath = '', setsAnswerHeaders = () => false }: HttpServerOptions = {},
+): Server {
   const linger = lingeringClose({ ...defaultLingeringLimits, ...limits?.lingering });
   const listener: RequestListener = (request, response) => {
     connections.onRequest(request.socket);
     linger(request);
-    for (const [name, value] of answerHeaders) response.setHeader(name, value);
     const problem = headProblem(request);
     if (problem !== null) return answerHeadProblem(request, response, problem);
     toOriginForm(request);
     takeOffBasePath(request, basePath);
+    if (!setsAnswerHeaders(request.url ?? '')) for (const [name, value] of answerHeaders) response.setHeader(name, value);
     handler(request, response);
   };
   const server = createServer({ ...ingestServerOptions, requireHostHeader: false }, listener)

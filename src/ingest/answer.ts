@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http';
+import { answerHeaders } from '../core/answer-headers.ts';
 import { errorCodes, type PosthornError } from '../core/errors.ts';
 import type { HandshakeReply } from './query-handshake.ts';
 
 const json = 'application/json; charset=utf-8';
+const ofEveryAnswer = answerHeaders.flat();
 
 /** 200 `{success: true, eventId}`, of a duplicate with `duplicate: true`. Ids need no escaping. */
 export function answerAccepted(response: ServerResponse, requestId: string, eventId: string, isDuplicate: boolean): void {
   const body = `{"success":true,"eventId":"${eventId}"${isDuplicate ? ',"duplicate":true' : ''}}`;
-  setBodyHeaders(response, requestId, body.length);
-  response.writeHead(200);
+  // All headers at once: setting them one by one takes several times as long.
+  response.writeHead(200, ['Content-Type', json, 'Content-Length', String(body.length), 'X-Request-Id', requestId, ...ofEveryAnswer]);
   response.end(body, 'latin1');
 }
 
@@ -39,8 +41,9 @@ export function answerError(response: ServerResponse, requestId: string, error: 
   response.end(body);
 }
 
-/** `bytes`: of the JSON body; 0: there is none. The server has set headers before: `writeHead` would merge a list of these with them one by one, which takes longer. */
+/** `bytes`: of the JSON body; 0: there is none. */
 function setBodyHeaders(response: ServerResponse, requestId: string, bytes: number): void {
+  for (const [name, value] of answerHeaders) response.setHeader(name, value);
   if (bytes > 0) response.setHeader('Content-Type', json);
   response.setHeader('Content-Length', bytes);
   response.setHeader('X-Request-Id', requestId);

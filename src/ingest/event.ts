@@ -82,7 +82,7 @@ export function makeEvent(
   const known = id === undefined ? null : parseTimedId(id);
   const kept = keptQuery(query);
   const shard = known?.shard ?? targets[0]?.shard ?? 0;
-  return {
+  const event: NewEvent = {
     id: id ?? newTimedId('evt_', shard, receivedAtMs),
     org: source.org,
     sourceId: source.id,
@@ -90,27 +90,33 @@ export function makeEvent(
     receivedAtMs,
     method: request.method ?? '',
     contentType: request.headers['content-type'] ?? '',
-    ...(kept !== '' && { query: kept }),
     headers: forwardedHeaders(request.rawHeaders, request.headers.connection),
     payload: body,
     signatureValid,
     duplicateOf: null,
-    ...(notBeforeMs !== null && { notBeforeMs }),
     targets,
     invalid: routed.invalid.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
     filtered: routed.filtered,
   };
+  if (kept !== '') event.query = kept;
+  if (notBeforeMs !== null) event.notBeforeMs = notBeforeMs;
+  return event;
 }
 
 function targetOf(
-  { expiresAfterSeconds, ...target }: PlannedTarget,
+  { routeId, destinationId, shard, maxAttempts, subscription, expiresAfterSeconds }: PlannedTarget,
   { sentSeconds, notBeforeMs, receivedAtMs }: Pick<ReceivedEvent, 'notBeforeMs' | 'receivedAtMs'> & { sentSeconds: number | undefined },
 ): NewEvent['targets'][number] {
-  const expiresAt = expiresAtMs(notBeforeMs ?? receivedAtMs, expiresAfterSeconds, sentSeconds);
-  return {
-    messageId: newTimedId('msg_', target.shard, receivedAtMs),
-    ...target,
-    ...(notBeforeMs !== null && { notBeforeMs }),
-    ...(expiresAt !== undefined && { expiresAtMs: expiresAt }),
+  const made: NewEvent['targets'][number] = {
+    messageId: newTimedId('msg_', shard, receivedAtMs),
+    routeId,
+    destinationId,
+    shard,
+    maxAttempts,
   };
+  const expiresAt = expiresAtMs(notBeforeMs ?? receivedAtMs, expiresAfterSeconds, sentSeconds);
+  if (subscription !== undefined) made.subscription = subscription;
+  if (notBeforeMs !== null) made.notBeforeMs = notBeforeMs;
+  if (expiresAt !== undefined) made.expiresAtMs = expiresAt;
+  return made;
 }

@@ -36,6 +36,7 @@ describe('an accepted request', () => {
       body,
     });
     expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
     const [event] = ingest.kept.events;
     expect(answer.body).toEqual({ success: true, eventId: event?.id });
     expect(event?.payload.equals(body)).toBe(true);

@@ -17,6 +17,7 @@ import { RedisRegistryReader } from '../../src/data/registry/registry-reader.ts'
 import type { MessageAcceptor, NewEvent } from '../../src/data/shard/messages.ts';
 import { createIngestHandler, type IngestHandlerOptions } from '../../src/ingest/handler.ts';
 import type { IngestLimits } from '../../src/ingest/limits.ts';
+import { isIngestTarget } from '../../src/ingest/path.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -257,7 +258,7 @@ export class IngestUnderTest {
       this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
-    const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } } });
+    const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;

@@ -93,11 +93,13 @@ describe('fairness', () => {
       expect(job?.target.org).toBe('org_b');
     });
 
-    test('the probe band keeps its last place for an organization that has no slow attempt under way', async () => {
+    test('the probe band keeps its last place for an organization that has no slow attempt under way, and more for those that have few', async () => {
       const held = [...(await hang('org_a')), ...(await hang('org_b')), ...(await hang('org_c'))];
-      expect(held).toHaveLength(limit + band - 1);
-      expect(await hang('org_d')).toHaveLength(1);
-      expect(await hang('org_e')).toHaveLength(0);
+      expect(held).toHaveLength(limit + band - 4);
+      expect(await hang('org_d')).toHaveLength(2);
+      expect(await hang('org_e')).toHaveLength(1);
+      expect(await hang('org_f')).toHaveLength(1);
+      expect(await hang('org_g')).toHaveLength(0);
       await settle(held.filter(({ target }) => target.org === 'org_c').slice(0, 1), delivered);
       expect((await take()).length).toBeGreaterThan(0);
     });

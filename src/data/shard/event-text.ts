@@ -69,12 +69,12 @@ export function encodeEvent(event: NewEvent): Buffer {
     t: event.receivedAtMs,
     m: event.method,
     c: event.contentType,
-    ...(event.query !== undefined && event.query !== '' && { q: event.query }),
+    q: event.query === '' ? undefined : event.query,
     h: event.headers,
     v: event.signatureValid,
-    ...(event.duplicateOf !== null && { d: event.duplicateOf }),
-    ...(event.notBeforeMs !== undefined && { b: event.notBeforeMs }),
-    ...(event.webhook !== undefined && { w: describeWebhook(event.webhook) }),
+    d: event.duplicateOf ?? undefined,
+    b: event.notBeforeMs,
+    w: event.webhook === undefined ? undefined : describeWebhook(event.webhook),
   };
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
 }

@@ -87,6 +87,98 @@ test('receivers that were fast and hang all at once leave slots for other organi
   expect(turning.requests.length).toBeLessThanOrEqual(40 + slots - slots / 8);
 });
 
+test('four organizations whose fast receivers hang all at once leave a slot for a fifth one', async () => {
+  let hangs = false;
+  const turning = await suite.receiver((response) => {
+    if (!hangs) response.end();
+  });
+  const fast = await suite.receiver();
+  const hostile = ['org_a', 'org_c', 'org_d', 'org_e'];
+  for (const org of [...hostile, 'org_b']) suite.registry.put('organization', { ...organizationRecord(), id: org });
+  for (const org of hostile) for (let i = 0; i < 4; i++) put(org, `${org}${i}`, turning, 0);
+  put('org_b', 'b', fast, 0);
+  suite.worker({ concurrency: slots });
+  for (const org of hostile) for (let i = 0; i < 40; i++) await send(org, `${org}${i % 4}`, 0);
+  await send('org_b', 'b', 0);
+  await eventually(() => expect(turning.requests.length).toBe(4 * 40));
+  await eventually(async () => expect(await suite.redis.client.zcard(`${shardBase(suite.prefix, 0)}held`)).toBe(0));
+  hangs = true;
+  // One after the other, each with more than all slots.
+  for (const org of hostile) {
+    const before = turning.requests.length;
+    await Promise.all(Array.from({ length: 2 * slots }, (_, i) => send(org, `${org}${i % 4}`, 0)));
+    await eventually(() => expect(turning.requests.length).toBeGreaterThan(before));
+  }
+  await send('org_b', 'b', 0);
+  await eventually(() => expect(fast.requests.length).toBe(2), soonMs);
+  expect(turning.requests.length).toBeLessThanOrEqual(4 * 40 + slots - 1);
+});
+
+test('new destinations of four organizations that hang leave a probe for that of a fifth one', async () => {
+  const hanging = await suite.receiver(() => {});
+  const fast = await suite.receiver();
+  const hostile = ['org_a', 'org_c', 'org_d', 'org_e'];
+  for (const org of [...hostile, 'org_b']) suite.registry.put('organization', { ...organizationRecord(), id: org });
+  for (const org of hostile) for (let i = 0; i < 60; i++) put(org, `${org}${i}`, hanging, i % shards);
+  put('org_b', 'b', fast, 0);
+  suite.worker({ concurrency: slots });
+  // A quarter of the slots and of the probes each, then half of the probes that are left.
+  for (const [i, org] of hostile.entries()) {
+    for (let k = 0; k < 60; k++) await send(org, `${org}${k}`, k % shards);
+    await eventually(async () => expect(await slowOf(org)).toBe([20, 20, 4, 2][i]));
+  }
+  await send('org_b', 'b', 0);
+  await eventually(() => expect(fast.requests.length).toBe(1), soonMs);
+  expect(hanging.requests.length).toBe(46);
+});
+
+test('hanging, dripping and redirecting receivers, ordered targets, retries that are due, failovers and probes of one organization leave slots and probes to another one', async () => {
+  const hanging = await suite.receiver(() => {});
+  const dripping = await suite.receiver((response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('x'), 50);
+    response.once('close', () => clearInterval(timer));
+  });
+  const redirecting = await suite.receiver((response) => void response.writeHead(302, { location: hanging.url }).end());
+  const failed = new Set<string>();
+  const failingFirst: Receiver = await suite.receiver((response) => {
+    const id = String(failingFirst.requests.at(-1)?.headers['webhook-id']);
+    if (failed.has(id)) return;
+    failed.add(id);
+    response.writeHead(500).end();
+  });
+  const fast = await suite.receiver();
+  suite.registry.put('organization', { ...organizationRecord(), id: 'org_b' });
+  const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
+  const kinds = [hanging, dripping, redirecting, failingFirst];
+  for (let i = 0; i < 240; i++) {
+    const [to = hanging, shard] = [kinds[i % 4], Math.floor(i / 4) % shards];
+    const http = { url: to.url, timeoutMs: 300_000 };
+    const own = { id: `dst_a${i}`, org: 'org_a', retryPolicy };
+    suite.registry.put('destination', destinationRecord(http, i % 3 === 0 ? { ...own, ordered: true } : own));
+    const circuit = { failureThreshold: 2, cooldownSeconds: 1, probeSuccessThreshold: 1 };
+    const failover = { destinations: [{ id: `dst_a${(i + 16) % 240}`, shard }], afterAttempts: 1 };
+    const destinations = [{ id: `dst_a${i}`, shard }];
+    suite.registry.put('route', routeRecord({ id: `rte_a${i}`, org: 'org_a', destinations, circuit, failover }));
+  }
+  for (let shard = 0; shard < shards; shard++) for (const name of ['known', 'new']) put('org_b', `${name}${shard}`, fast, shard);
+  suite.worker({ concurrency: slots });
+  for (let shard = 0; shard < shards; shard++) await send('org_b', `known${shard}`, shard);
+  await eventually(() => expect(fast.requests.length).toBe(shards));
+  for (let i = 0; i < 240; i++) for (let k = 0; k < 3; k++) await send('org_a', `a${i}`, Math.floor(i / 4) % shards);
+  await eventually(async () => expect(await slowOf('org_a')).toBe(16 + 4));
+  for (let round = 0; round < 3; round++) {
+    for (let shard = 0; shard < shards; shard++) {
+      for (const name of round === 0 ? ['known', 'new'] : ['known']) {
+        const before = fast.requests.length;
+        await send('org_b', `${name}${shard}`, shard);
+        await eventually(() => expect(fast.requests.length).toBe(before + 1), soonMs);
+        expect(await slowOf('org_a')).toBeLessThanOrEqual(16 + 4);
+      }
+    }
+  }
+});
+
 test('names whose name servers are silent delay no other organization, also when attempts are given up before', async () => {
   const fast = await suite.receiver();
   const port = new URL(fast.url).port;

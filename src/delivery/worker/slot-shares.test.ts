@@ -14,6 +14,12 @@ test('an eighth of the slots is kept from accounts that hold so many', () => {
   expect(shares.inFlight).toBe(55);
 });
 
+test('of the slots that are kept an account gets one only while it holds fewer than are free', () => {
+  expect(holding(64, { org_a: 56, org_b: 3 }).large).toEqual(['org_a']);
+  expect(holding(64, { org_a: 56, org_b: 4 }).large).toEqual(['org_a', 'org_b']);
+  expect(holding(64, { org_a: 56, org_b: 4, org_c: 2, org_d: 1 }).large).toEqual(['org_a', 'org_b', 'org_c', 'org_d']);
+});
+
 test('the webhooks and alerts of an organization count with it', () => {
   expect(holding(64, { org_a: 3, '+org_a': 3, '~org_a': 2 }).large).toEqual(['org_a']);
 });

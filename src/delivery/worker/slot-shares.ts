@@ -48,10 +48,12 @@ export class SlotShares {
     return Math.floor(this.#slots * keptShare);
   }
 
-  /** The accounts that get none of the slots that are kept. */
+  /** The accounts that get none of the slots that are kept: those that hold as many as are kept, or as are free. The last one is for an account that holds none. */
   get large(): string[] {
     const { kept } = this;
-    return kept === 0 ? [] : [...this.#held].flatMap(([account, held]) => (held >= kept ? [account] : []));
+    if (kept === 0) return [];
+    const bound = Math.min(kept, Math.max(1, this.#slots - this.#inFlight));
+    return [...this.#held].flatMap(([account, held]) => (held >= bound ? [account] : []));
   }
 
   /** The account that holds more than half of all slots; null: none does. */

@@ -147,10 +147,10 @@ export class Worker {
     return this.#context.slots - this.#context.shares.inFlight - this.#reserved;
   }
 
-  /** How many a dequeue may take. The last slots are kept for accounts that hold few: it takes either none of them, or for such accounts alone. */
+  /** How many a dequeue may take. The last slots are kept for accounts that hold few: it takes either none of them, or half of them for such accounts alone. */
   get #room(): number {
     const shared = this.#free - this.#context.shares.kept;
-    return shared > 0 ? shared : this.#free;
+    return shared > 0 ? shared : Math.ceil(this.#free / 2);
   }
 
   get #hasOnlyKept(): boolean {

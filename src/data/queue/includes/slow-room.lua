@@ -10,8 +10,9 @@ local slow_wait_ms = 1000
 local function slow_places(slots, held, own)
   local limit = math.max(1, math.floor(slots / 2))
   local own_limit, band = math.max(1, math.floor(limit / 2)), math.floor(limit / 2)
-  local own_left = own_limit - own
-  local probes = math.min(limit + band - (own > 0 and 1 or 0) - held, own_left + math.max(1, math.floor(band / 4)))
+  local own_left, own_probes = own_limit - own, math.max(1, math.floor(band / 4))
+  -- It leaves as many places as it holds, up to its share, so that several accounts that hang leave one for the next.
+  local probes = math.min(limit + band - math.min(own, own_probes) - held, own_left + own_probes)
   return math.min(limit - held, own_left), probes, own_left
 end
 

@@ -101,8 +101,10 @@ export function exchange(
         trace.firstByteAtMs = clock.now();
         trace.responseHeaders = headers;
         // A receiver and the proxy before it may both send one.
-        retryAfter = [headers['retry-after']].flat()[0] ?? null;
-        asksForNoRetry = saysNo(headers[retryHeader]);
+        const asked = headers['retry-after'];
+        retryAfter = (Array.isArray(asked) ? asked[0] : asked) ?? null;
+        const wish = headers[retryHeader];
+        if (wish !== undefined) asksForNoRetry = saysNo(wish);
       },
       onResponseData(current, chunk) {
         chunks.push(size + chunk.length > maxBodyBytes ? chunk.subarray(0, maxBodyBytes - size) : chunk);
@@ -138,8 +140,8 @@ export function exchange(
 }
 
 /** A receiver may send it more than once. */
-function saysNo(value: string | string[] | undefined): boolean {
-  return [value].flat().some((each) => each?.trim().toLowerCase() === 'no');
+function saysNo(value: string | string[]): boolean {
+  return [value].flat().some((each) => each.trim().toLowerCase() === 'no');
 }
 
 function masked(result: HttpResult, request: HttpRequest, isCut: boolean): HttpResult {

@@ -26,11 +26,10 @@ function withoutContinue(socket: Socket): Socket {
   let awaitsHead = false;
   let held: Buffer | null = null;
   return Object.assign(socket, {
-    write: (...args: Parameters<Socket['write']>): boolean => {
+    write: (data: string | Uint8Array, encoding?: BufferEncoding, ended?: (error?: Error | null) => void): boolean => {
       // undici writes heads of requests as text, bodies as bytes, and between chunks text that begins with the end of a line.
-      const [data] = args;
       if (typeof data === 'string' && data.charCodeAt(0) !== lineEnd) awaitsHead = true;
-      return write(...args);
+      return write(data, encoding, ended);
     },
     read: (size?: number): Buffer | null => {
       for (;;) {
