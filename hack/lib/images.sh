@@ -81,16 +81,18 @@ unpack_packages() {
   for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory "$1"; done
   rm -rf "$1/debootstrap" "$1"/var/cache/apt/archives/*.deb
   for name in passwd group; do cp "$1/usr/share/base-passwd/$name.master" "$1/etc/$name"; done
-  mkdir -p "$1/etc/ssl/certs"
+  # A link to that of this machine.
+  rm -f "$1/proc"
+  mkdir -p "$1/proc" "$1/etc/ssl/certs" "$1/usr/local/bin"
 }
 
-# node_into DIRECTORY ARCHITECTURE: Node 24 and npm as the official image has them, under /usr/local.
+# node_into DIRECTORY ARCHITECTURE: Node 24 and npm as the official image has them, under /usr/local. Without --force npm refuses what is for another architecture.
 node_into() {
   local cpu=${2/amd64/x64} packages name modules=$1/usr/local/lib/node_modules
   packages=$cluster_cache/node24-$cpu
   ensure_node
   mkdir -p "$packages" "$modules"
-  npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error --os linux --cpu "$cpu" "node-linux-$cpu@24" npm@11 >/dev/null ||
+  npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error --force "node-linux-$cpu@24" npm@11 >/dev/null ||
     die 'could not fetch Node 24 from the npm registry'
   cp "$packages/node_modules/node-linux-$cpu/bin/node" "$1/usr/local/bin/node"
   cp -r "$packages/node_modules/npm" "$modules/npm"

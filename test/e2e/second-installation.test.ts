@@ -62,10 +62,9 @@ describeInCluster('a second installation in the cluster', () => {
       const path = `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
       expect(await kubectl(['-n', load.namespace, 'get', object, '-o', path])).toBe(reason);
     }, patienceMs);
-  /** More than are under way at a time. */
-  const losesNothing = async (): Promise<void> => {
+  /** Deliveries go on, and every process. Whether all has arrived is looked at last: a busy machine is behind by then. */
+  const goesOn = async (): Promise<void> => {
     await load.goesOn(perSecond);
-    await load.losesNothing();
     expect(load.unexpected).toEqual([]);
     expect(await installation.pods()).toEqual(pods);
   };
@@ -112,16 +111,16 @@ describeInCluster('a second installation in the cluster', () => {
     expect(await code(second.namespace, 'posthorn-two-ingest', ofFirst.namespace)).toBe(404);
   }, 300_000);
 
-  test('loses no event while user and password of Redis change', async () => {
+  test('goes on while user and password of Redis change', async () => {
     await installation.setUser('>two');
     const url = installation.redisUrl('two');
     await installation.rotates(() => installation.putSecret('redis', { POSTHORN_REDIS_URL: url }), 'redis/POSTHORN_REDIS_URL', url);
     await installation.setUser('<one');
     await installation.cutConnections();
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
-  test('loses no event while the authority and the certificates of Redis and of its clients change', async () => {
+  test('goes on while the authority and the certificates of Redis and of its clients change', async () => {
     const both = installation.authority.text + next.text;
     await installation.rotates(() => installation.putSecret('redis-ca', { 'ca.crt': both }), 'redis-ca/ca.crt', next.text.trim());
     installation.entrance.use({ shown: next, trusted: [installation.authority, next] });
@@ -136,10 +135,10 @@ describeInCluster('a second installation in the cluster', () => {
     );
     installation.entrance.use({ shown: next, trusted: [next] });
     await installation.cutConnections();
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
-  test('loses no event while the admin key changes, and the earlier one ends', async () => {
+  test('goes on while the admin key changes, and the earlier one ends', async () => {
     const earlier = await installation.secretValue('posthorn-two-api-key', 'api-key');
     const key = `ph_${randomBytes(24).toString('hex')}`;
     expect(await statusOfKey(earlier)).toBe(200);
@@ -148,10 +147,10 @@ describeInCluster('a second installation in the cluster', () => {
       await installation.refresh();
       expect([await statusOfKey(key), await statusOfKey(earlier)]).toEqual([200, 401]);
     }, patienceMs);
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
-  test('loses no event while the encryption keys change, and seals nothing anew of the first installation', async () => {
+  test('goes on while the encryption keys change, and seals nothing anew of the first installation', async () => {
     const encryptionKeys = await installation.secretValue('posthorn-two-encryption', 'POSTHORN_ENCRYPTION_KEYS');
     const versions = await versionsOfFirst();
     const another = `k2:${randomBytes(32).toString('base64')}`;
@@ -190,11 +189,11 @@ describeInCluster('a second installation in the cluster', () => {
     });
     expect([await rekey.ended, rekey.output()]).toEqual([0, expect.stringMatching(/ [1-9]\d* records, .*; 0 did not open$/m)]);
     await put(another);
-    await losesNothing();
+    await goesOn();
     expect(await versionsOfFirst()).toBe(versions);
   }, 900_000);
 
-  test('loses no event while the password of the SMTP server changes, and sends e-mails with the new one', async () => {
+  test('goes on while the password of the SMTP server changes, and sends e-mails with the new one', async () => {
     await kubectlApply([
       {
         apiVersion: 'posthorn.dev/v1alpha1',
@@ -215,18 +214,18 @@ describeInCluster('a second installation in the cluster', () => {
     installation.smtp.passwords.delete('one');
     await sendsTest();
     expect(installation.smtp.mails).toHaveLength(2);
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
-  test('loses no event while the password of the proxy changes', async () => {
+  test('goes on while the password of the proxy changes', async () => {
     const url = installation.proxy.url.replace('s3%3Acret', 'another');
     installation.proxy.passwords.add('another');
     await workersOfSecondAreReplaced(() => installation.putSecret('proxy', { POSTHORN_EGRESS_PROXY_URL: url }));
     installation.proxy.passwords.delete('s3:cret');
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
-  test('loses no event while the token of the destination and the authority of the receiver change', async () => {
+  test('goes on while the token of the destination and the authority of the receiver change', async () => {
     tokens.add(`Bearer ${token('two')}`);
     await load.putSecret('token', token('two'));
     await eventually('the new token to arrive', patienceMs, () => load.newestRequest?.headers.authorization === `Bearer ${token('two')}`);
@@ -237,14 +236,14 @@ describeInCluster('a second installation in the cluster', () => {
     await trusts(installation.authority, next);
     load.showCertificate(next);
     await trusts(next);
-    await losesNothing();
+    await goesOn();
   }, 600_000);
 
   test('delivered every event that it has accepted', async () => {
-    const { accepted } = await load.end();
+    const { accepted } = await load.end(600_000);
     expect(accepted.length).toBeGreaterThan(perSecond);
     expect(load.unexpected).toEqual([]);
-  }, 300_000);
+  }, 900_000);
 
   test('is saved while an event waits', async () => {
     await kubectl(['-n', load.namespace, 'patch', 'destination/load', '--type=merge', '-p', '{"spec":{"enabled":false}}']);
@@ -281,7 +280,7 @@ describeInCluster('a second installation in the cluster', () => {
     const namespaces = [second.namespace, second.installation, load.namespace];
     await kubectl(['delete', 'organization', second.installation, load.namespace, '--timeout=60s']);
     await kubectl(['delete', 'namespace', ...namespaces, '--timeout=120s']);
-    await installation.restore(backup, 'two');
+    await installation.restore(backup);
     await kubectl(['-n', load.namespace, 'wait', '--for=condition=Ready', 'route/load', '--timeout=120s']);
     await through(second.namespace, 'posthorn-two-api', async (url) => {
       const { status, body } = await new RestClient(url, load.shop.apiKey).send('GET', `/api/events/${waiting}`);

@@ -49,11 +49,16 @@ const savedList = z.object({
     }),
   ),
 });
-type SavedObject = Omit<z.output<typeof savedList>['items'][number], 'status'>;
+interface SavedObject {
+  metadata: { name: string; namespace?: string };
+  [field: string]: unknown;
+}
 
 export interface Backup {
   /** File with the data of Redis. */
   rdb: string;
+  /** Of its user. */
+  password: string;
   /** Of the release. */
   values: string;
   /** Of the installation, among them the keys that seal secrets. */
@@ -199,14 +204,15 @@ export class SecondInstallation {
     const inNamespaces = await Promise.all(namespaces.map((namespace) => savedObjects(`${kindsInNamespaces},secrets`, namespace)));
     return {
       rdb,
+      password: new URL(await this.secretValue('redis', 'POSTHORN_REDIS_URL')).password,
       values: await helm('get', 'values', 'posthorn', ...inNamespace, '--output', 'yaml'),
       secrets: await savedObjects('secrets', second.namespace),
       objects: [...organizations, ...inNamespaces.flat()],
     };
   }
 
-  /** Makes an installation of the backup, in the order of docs/backup.md, where nothing is left of it. The user of Redis has this password. */
-  async restore({ rdb, values, secrets, objects }: Backup, password: string): Promise<void> {
+  /** Makes an installation of the backup, in the order of docs/backup.md, where nothing is left of it. */
+  async restore({ rdb, password, values, secrets, objects }: Backup): Promise<void> {
     await this.redis.stop();
     const data = join(this.#directory, 'restored');
     mkdirSync(data);
@@ -291,7 +297,15 @@ async function savedObjects(kinds: string, namespace = 'default'): Promise<Saved
     .filter(({ type = '' }) => !type.startsWith('helm.sh/'))
     .map(({ metadata: { name, namespace, labels, annotations = {} }, status, ...object }) => {
       const id = status?.id === undefined ? {} : { 'posthorn.dev/id': status.id };
-      return { ...object, metadata: { name, ...(namespace !== undefined && { namespace }), ...(labels && { labels }), annotations: { ...annotations, ...id } } };
+      return {
+        ...object,
+        metadata: {
+          name,
+          ...(namespace !== undefined && { namespace }),
+          ...(labels && { labels }),
+          annotations: { ...annotations, ...id },
+        },
+      };
     });
 }
 

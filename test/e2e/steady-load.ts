@@ -173,10 +173,10 @@ export class SteadyLoad {
   }
 
   /** Ends the sender and waits until all has arrived; answers with what it has sent. */
-  async end(): Promise<Sent> {
+  async end(deadlineMs = 120_000): Promise<Sent> {
     const sent = await this.#sender?.stop();
     if (sent === undefined) throw new Error('nothing has been sent');
-    await this.#waitFor(sent.accepted, 120_000);
+    await this.#waitFor(sent.accepted, deadlineMs);
     return sent;
   }
 

@@ -199,7 +199,10 @@ describe('a release', () => {
         const node = openSync(join(base, 'usr/local/bin/node'), 'r');
         readSync(node, header, 0, header.length, 0);
         closeSync(node);
-        expect([platform.architecture, header.readUInt16LE(18)]).toEqual([platform.architecture, machines[platform.architecture as keyof typeof machines]]);
+        expect([platform.architecture, header.readUInt16LE(18)]).toEqual([
+          platform.architecture,
+          machines[platform.architecture as keyof typeof machines],
+        ]);
       }
       expect(programs.size).toBe(1);
     });
