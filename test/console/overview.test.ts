@@ -60,7 +60,9 @@ test('the page of an endpoint has its attempts, its latency and the openings of 
   await eventually(async () => expect((await read(`webhook-endpoints/${endpoint}`)).data.circuitState).toBe('open'), 30_000);
   isDown = false;
   expect((await send()).status).toBe(201);
-  const page = await open(`o/default/targets/${endpoint}`);
+  const page = await open('o/default/overview');
+  await page.getByRole('region', { name: 'What is wrong' }).getByText('messages wait until then').waitFor();
+  await page.goto(`${suite.standalone.url}/console/o/default/targets/${endpoint}`);
   await page.getByRole('img', { name: '1 circuit opened in the last 24 hours.' }).waitFor();
   await page.getByRole('img', { name: /^Attempts of the last 24 hours: 0 delivered, 1 tried again, 0 failed\.$/ }).waitFor();
   const facts = page.getByRole('region', { name: 'Facts' });

@@ -232,15 +232,24 @@ const receiverDeadlineMs = 130_000;
 export interface WriteOptions {
   /** The answer has a secret: it is forgotten with the component that has asked for it. */
   isSecret?: boolean;
+  /** One call of many: what has been read is not read again after each of them. `useReadAgain` does that once. */
+  isStep?: boolean;
+}
+
+/** Reads again what has been read of the organization. */
+export function useReadAgain(): () => void {
+  const organization = useOrganization();
+  const client = useQueryClient();
+  return useCallback(() => void client.invalidateQueries({ queryKey: [organization] }), [client, organization]);
 }
 
 /** A call that changes something; what has been read of the organization is read again after it. `reset` also forgets a request whose end is not known. */
 export function useWrite<Name extends WriteName>(
   name: Name,
-  { isSecret = false }: WriteOptions = {},
+  { isSecret = false, isStep = false }: WriteOptions = {},
 ): UseMutationResult<Answer<Name>, ApiError, Input<Name>> {
   const organization = useOrganization();
-  const client = useQueryClient();
+  const readAgain = useReadAgain();
   const keys = useIdempotencyKey();
   const isKeyed = name.startsWith('POST ') && !isRepeatable(name);
   const mutation = useMutation<Answer<Name>, ApiError, Input<Name>>({
@@ -254,7 +263,7 @@ export function useWrite<Name extends WriteName>(
     onSettled: (_answer, error) => {
       keys.hasEnded(error);
       // Whoever waits for the call does not wait for what is read again.
-      void client.invalidateQueries({ queryKey: [organization] });
+      if (!isStep) readAgain();
     },
   });
   const reset = (): void => {

@@ -5,7 +5,7 @@ import { maxIds } from '../app/ids.ts';
 import { IdLink } from '../app/names.tsx';
 import { apiErrorOf, patiently } from '../app/patiently.ts';
 import { Refusal } from '../app/resource-acts.tsx';
-import { type RowOf, useOrganization, useWrite } from '../app/use-api.ts';
+import { type RowOf, useOrganization, useReadAgain, useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { count, quantity, quantityOf } from '../ui/format.ts';
 import { Progress } from '../ui/progress.tsx';
@@ -15,6 +15,7 @@ import { waitingDeliveries, waitingMessages } from './cancel.tsx';
 
 /** What the API takes at a time. */
 const perRequest = 100;
+const oneOfMany = { isStep: true };
 const leftShown = 20;
 
 /** What became of one of them. */
@@ -48,8 +49,8 @@ const cancelResults: Record<string, string> = {
 };
 
 export function DeliveryActs({ rows, clear }: ActsProps<RowOf<'GET /deliveries'>>): ReactElement {
-  const again = useWrite('POST /deliveries/bulk-replay');
-  const cancel = useWrite('POST /deliveries/bulk-cancel');
+  const again = useWrite('POST /deliveries/bulk-replay', oneOfMany);
+  const cancel = useWrite('POST /deliveries/bulk-cancel', oneOfMany);
   const resend = async (ids: readonly string[]): Promise<Result[]> => {
     const { deliveries } = await again.mutateAsync({ body: { ids: [...ids] } });
     const made = new Map(deliveries.map((each) => [each.originalDeliveryId, each.newDeliveryId]));
@@ -74,9 +75,9 @@ export function DeliveryActs({ rows, clear }: ActsProps<RowOf<'GET /deliveries'>
 }
 
 export function MessageActs({ rows, clear }: ActsProps<RowOf<'GET /outbound-messages'>>): ReactElement {
-  const again = useWrite('POST /outbound-messages/dlq/retry-bulk');
-  const one = useWrite('POST /outbound-messages/{id}/replay');
-  const cancel = useWrite('POST /outbound-messages/cancel-bulk');
+  const again = useWrite('POST /outbound-messages/dlq/retry-bulk', oneOfMany);
+  const one = useWrite('POST /outbound-messages/{id}/replay', oneOfMany);
+  const cancel = useWrite('POST /outbound-messages/cancel-bulk', oneOfMany);
   const resend = async (ids: readonly string[]): Promise<Result[]> => {
     const { data } = await again.mutateAsync({ body: { messageIds: [...ids] } });
     const made = new Map(data.messages.map((each) => [each.originalMessageId, each.newMessageId]));
@@ -202,12 +203,13 @@ interface BulkActProps extends ActProps {
 function BulkAct({ what, all, steps, reset, clear, word, isDanger = false, title, children, ...words }: BulkActProps): ReactElement | null {
   // The rows change while they are worked on: the act keeps those that it began with.
   const [begun, setBegun] = useState<{ steps: readonly Step[]; all: number } | null>(null);
-  const [isDone, setDone] = useState(false);
+  const [isUnderWay, setUnderWay] = useState(false);
   const close = (): void => {
     setBegun(null);
-    setDone(false);
+    setUnderWay(false);
     reset();
-    if (isDone) clear();
+    // What was done is not done again by the next press.
+    if (isUnderWay) clear();
   };
   if (begun === null && steps.length === 0) return null;
   return (
@@ -217,7 +219,7 @@ function BulkAct({ what, all, steps, reset, clear, word, isDanger = false, title
       </button>
       <Dialog title={title} isOpen={begun !== null} onClose={close}>
         {begun === null ? null : (
-          <Walk {...begun} {...words} isDanger={isDanger} effect={children} close={close} onDone={() => setDone(true)} />
+          <Walk {...begun} {...words} isDanger={isDanger} effect={children} close={close} onStart={() => setUnderWay(true)} />
         )}
       </Dialog>
     </>
@@ -230,14 +232,15 @@ interface WalkProps extends Pick<BulkActProps, 'act' | 'left' | 'doneWords'> {
   isDanger: boolean;
   effect: ReactElement;
   close: () => void;
-  onDone: () => void;
+  onStart: () => void;
 }
 
 /** Goes through the steps; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed, which is the same request. */
-function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onDone }: WalkProps): ReactElement {
+function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onStart }: WalkProps): ReactElement {
   const [at, setAt] = useState<'asked' | 'working' | 'done'>('asked');
   const [results, setResults] = useState<readonly Result[]>([]);
   const [failure, setFailure] = useState<ApiError | null>(null);
+  const readAgain = useReadAgain();
   const next = useRef(0);
   const controller = useRef<AbortController | null>(null);
   useEffect(() => () => controller.current?.abort(), []);
@@ -246,6 +249,7 @@ function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onDon
     controller.current = new AbortController();
     const { signal } = controller.current;
     setAt('working');
+    onStart();
     setFailure(null);
     try {
       for (let step = steps[next.current]; step !== undefined; step = steps[next.current]) {
@@ -256,9 +260,10 @@ function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onDon
         setResults((before) => [...before, ...made]);
       }
       setAt('done');
-      onDone();
     } catch (thrown) {
       if (!signal.aborted) setFailure(apiErrorOf(thrown));
+    } finally {
+      readAgain();
     }
   };
   const done = results.filter(({ why, isLater }) => why === undefined && isLater !== true);

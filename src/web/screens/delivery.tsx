@@ -46,7 +46,10 @@ export function DeliveryStory(): ReactElement {
         delivery === undefined ? null : (
           <>
             <RetrySchedule
-              waiting={{ ...delivery, nextAttemptAt: delivery.status === 'retrying' ? delivery.nextAttemptAt : null }}
+              waiting={{
+                ...delivery,
+                nextAttemptAt: delivery.waitingFor === 'retry' && target !== undefined ? delivery.nextAttemptAt : null,
+              }}
               delaysMs={target === undefined ? null : delaysOf(target.retryPolicy)}
             />
             <Panel title="Delivery">

@@ -28,7 +28,7 @@ export function MessageStory(): ReactElement {
   const payloadCommand = `curl ${shellQuoted(event)} -H "x-api-key: $KEY" | jq -c .data.payload > payload`;
   const url = message?.endpointUrl ?? null;
   const endpointId = message?.endpointId ?? '';
-  const endpoint = useRead('GET /webhook-endpoints/{id}', { path: { id: endpointId } }, { isEnabled: message?.status === 'failed' }).data
+  const endpoint = useRead('GET /webhook-endpoints/{id}', { path: { id: endpointId } }, { isEnabled: message?.waitingFor === 'retry' }).data
     ?.data;
   const delaysMs = endpoint?.retryDelays?.map((seconds) => seconds * 1000) ?? null;
   return (
@@ -53,7 +53,10 @@ export function MessageStory(): ReactElement {
         message === undefined ? null : (
           <>
             <RetrySchedule
-              waiting={{ ...message, nextAttemptAt: message.status === 'failed' ? message.nextAttemptAt : null }}
+              waiting={{
+                ...message,
+                nextAttemptAt: message.waitingFor === 'retry' && endpoint !== undefined ? message.nextAttemptAt : null,
+              }}
               delaysMs={delaysMs}
             />
             <Panel title="Message">

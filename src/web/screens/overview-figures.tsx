@@ -43,10 +43,10 @@ export function Figures({ dashboard, waiting, circuitsOpened, targets, dead, ins
   const { total_events, successful_deliveries, failed_deliveries } = dashboard.overview;
   const ended = successful_deliveries + failed_deliveries;
   const open = targets.circuits.filter(({ state }) => state === 'open');
-  const openEndpoints = targets.rows.filter(({ kind, state }) => kind === 'endpoint' && state === 'circuit_open').length;
-  const probe = open.flatMap(({ probeAt }) => (probeAt === null ? [] : [probeAt])).toSorted()[0];
+  const openEndpoints = targets.rows.filter(({ kind, state }) => kind === 'endpoint' && state === 'circuit_open');
+  const probe = [...open, ...openEndpoints].flatMap(({ probeAt }) => probeAt ?? []).toSorted()[0];
   const { p50, p95, p99 } = dashboard.latency.percentiles;
-  const openCount = open.length + openEndpoints;
+  const openCount = open.length + openEndpoints.length;
   return (
     <dl className="figures">
       <Figure

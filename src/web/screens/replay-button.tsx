@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, useState } from 'react';
+import { type ReactElement, useEffect, useRef, useState } from 'react';
 import { useCandidates } from '../app/candidates.tsx';
 import { useOrganization, useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
@@ -74,13 +74,23 @@ function SendAgain({ text, isBusy, error, reset, send, children }: SendAgainProp
   const org = useOrganization();
   const navigate = useNavigate();
   const [isOpen, setOpen] = useState(false);
+  const opening = useRef(0);
+  useEffect(
+    () => () => {
+      opening.current += 1;
+    },
+    [],
+  );
   const close = (): void => {
+    opening.current += 1;
     setOpen(false);
     reset();
   };
   const sendAndOpen = async (): Promise<void> => {
+    const { current } = opening;
     const sent = await send().catch(() => null);
-    if (sent === null) return;
+    // Who has closed the dialog stays where they are.
+    if (sent === null || opening.current !== current) return;
     close();
     if ('deliveryId' in sent) await navigate({ to: '/o/$org/deliveries/$id', params: { org, id: sent.deliveryId } });
     else if ('messageId' in sent) await navigate({ to: '/o/$org/messages/$id', params: { org, id: sent.messageId } });

@@ -1,7 +1,7 @@
-import type { ReactElement } from 'react';
+import { type ReactElement, use } from 'react';
 import { count, duration, quantity } from '../ui/format.ts';
 import { Panel } from '../ui/panel.tsx';
-import { Clock, Minute } from '../ui/time.tsx';
+import { Clock, dayOf, Minute, TimeOfDay, ZoneContext } from '../ui/time.tsx';
 import { jitterPercent, plannedAttempts, type Waiting } from './retry-times.ts';
 
 const shownAttempts = 12;
@@ -35,7 +35,7 @@ export function RetrySchedule({ waiting, delaysMs }: RetryScheduleProps): ReactE
                   <Clock at={at} />
                 ) : (
                   <>
-                    about <Minute at={at} /> <span className="sub muted">{duration(waitMs)} later</span>
+                    about <MinuteOf at={at} /> <span className="muted">+{duration(waitMs)}</span>
                   </>
                 )}
               </dd>
@@ -54,4 +54,10 @@ export function RetrySchedule({ waiting, delaysMs }: RetryScheduleProps): ReactE
       </div>
     </Panel>
   );
+}
+
+/** With its day where that is not today. */
+function MinuteOf({ at }: { at: string }): ReactElement {
+  const zone = use(ZoneContext);
+  return dayOf(new Date(at), zone) === dayOf(new Date(), zone) ? <TimeOfDay at={at} /> : <Minute at={at} />;
 }

@@ -36,7 +36,11 @@ export function useSendElsewhere(id: string, eventId: string) {
       const query = { eventId, destinationId: [to], limit: 100 };
       const { data } = await call('GET /deliveries', { query }, { organization });
       const made = data.find(({ replayedFrom }) => replayedFrom === id);
-      if (made === undefined) throw new Error(refusal(replay));
+      if (made === undefined) {
+        // The next press is another try.
+        name.current = { to: '', text: '' };
+        throw new Error(refusal(replay));
+      }
       setState({ isWaiting: false, error: null });
       return { deliveryId: made.id };
     } catch (thrown) {
@@ -66,5 +70,7 @@ async function endOf(created: Replay, organization: string): Promise<Replay> {
 function refusal({ failure, skippedByReason }: Replay): string {
   if (failure !== null) return `It was not sent: ${failure.message}`;
   const [reason] = Object.keys(skippedByReason);
-  return reason === undefined ? 'It was not sent: it is still under way, or is not stored any more.' : `It was not sent: ${reason}.`;
+  return reason === undefined
+    ? 'It was not sent: it is under way, is not stored any more, or a schema refused it.'
+    : `It was not sent: ${reason}.`;
 }

@@ -48,6 +48,8 @@ export interface Target {
   /** Its type, or the application of an endpoint. */
   sub: string;
   state: string;
+  /** When a probe of the open circuit of an endpoint is due; of destinations `circuits` has it. */
+  probeAt: string | null;
   total: number;
   /** From 0 to 1; null where nothing has ended. */
   share: number | null;
@@ -219,6 +221,7 @@ function ofDestination(each: DestinationItem, health: Health | undefined, state:
     name: each.name,
     sub: each.type === 'http' ? 'destination' : `destination, ${each.type}`,
     state,
+    probeAt: null,
     total: health?.deliveryCount ?? 0,
     share: health?.successRate === undefined || health.successRate === null ? null : health.successRate / 100,
     p95Ms: health?.p95Latency ?? null,
@@ -234,6 +237,7 @@ function ofEndpoint(each: Endpoint, application: string): Target {
     name: each.url.replace(/^https?:\/\//, ''),
     sub: application === '' ? 'endpoint' : `endpoint of ${application}`,
     state: endpointState(each),
+    probeAt: each.circuitState === 'open' ? probeAt(each.lastFailureAt, each.circuitCooldownSeconds) : null,
     total: each.totalMessages,
     share: ended === 0 ? null : each.totalSuccesses / ended,
     p95Ms: null,

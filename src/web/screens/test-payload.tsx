@@ -91,8 +91,8 @@ export function TestPayloadFields({ id, draft, payload, onChange }: TestPayloadF
         {from === 'event' ? <EventChoice id={id} value={eventId} onChange={(next) => change({ eventId: next })} /> : null}
       </div>
       {payload.isLoading ? <Loading what="the payload" /> : null}
-      {payload.text === null ? (
-        from === 'usual' && eventTypeId !== '' && !payload.isLoading ? (
+      {payload.isLoading || (from === 'event' && eventId === '') ? null : payload.text === null ? (
+        from === 'usual' && eventTypeId !== '' ? (
           <p className="small muted">The event type has no example, so a sample event is sent.</p>
         ) : null
       ) : (

@@ -98,12 +98,13 @@ function Cause({ target: { id, kind, failure } }: { target: Target }): ReactElem
 
 function Next({ target, targets }: { target: Target; targets: TargetList }): ReactElement {
   const circuit = targets.circuits.find(({ destinationId, state }) => destinationId === target.id && state !== 'closed');
-  if (circuit?.state === 'open')
-    return circuit.probeAt === null ? (
+  const probeAt = circuit?.state === 'open' ? circuit.probeAt : target.probeAt;
+  if (circuit?.state === 'open' || probeAt !== null)
+    return probeAt === null ? (
       <>A probe is sent</>
     ) : (
       <>
-        Probe <Until at={circuit.probeAt} />
+        Probe <Until at={probeAt} />
         <span className="sub">messages wait until then</span>
       </>
     );

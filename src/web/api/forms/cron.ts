@@ -9,7 +9,7 @@ export const fields: FormField[] = [
   {"name":"method","help":"Method of the request.","node":{"kind":"choice","values":["GET","HEAD","POST","PUT","PATCH","DELETE"]},"isMain":true,"default":"POST"},
   {"name":"payload","help":"Body of the request, as text.","node":{"kind":"text","isLong":true},"isNullable":true,"isMain":true},
   {"name":"description","help":"What this is for.","node":{"kind":"text"},"isNullable":true,"isMain":true},
-  {"name":"isActive","help":"While false, it runs only when it is triggered.","node":{"kind":"boolean"},"isMain":true,"default":true},
+  {"name":"isActive","help":"While off, it runs only when it is triggered.","node":{"kind":"boolean"},"isMain":true,"default":true},
   {"name":"slug","help":"Name in addresses and in Kubernetes. Empty: made of the name.","node":{"kind":"text"},"isFixed":true},
   {"name":"headers","help":"Names and values. Secrets that are stored are shown as bullets, which keep them.","node":{"kind":"map"},"isNullable":true},
   {"name":"timeoutMs","help":"One deadline over connect, headers and body, in milliseconds.","node":{"kind":"number"},"default":30000},

@@ -7,6 +7,6 @@ export const fields: FormField[] = [
   {"name":"filterExpression","help":"CEL over event.type, event.data, labels and metadata; an event for which it is not true is not sent.","node":{"kind":"text"},"isNullable":true,"isMain":true},
   {"name":"labelFilters","help":"The label that an event must have, or the list of those of which it must have one.","node":{"kind":"json","isObject":true},"isMain":true},
   {"name":"transformId","help":"The transform that creates the sent payload.","node":{"kind":"reference","to":"transforms"},"isNullable":true,"isMain":true},
-  {"name":"isEnabled","help":"While false, events skip it.","node":{"kind":"boolean"},"isMain":true,"default":true},
+  {"name":"isEnabled","help":"While off, events skip it.","node":{"kind":"boolean"},"isMain":true,"default":true},
   {"name":"labelFilterMode","help":"Whether all label filters must be met, or any.","node":{"kind":"choice","values":["all","any"]},"default":"all"},
 ];
