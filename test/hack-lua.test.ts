@@ -275,7 +275,10 @@ test('the check of the Lua finds a value that a script takes by name and its hea
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
   const file = pathToFileURL(join(folder, 's.lua'));
   const header = '#!lua\n-- ARGV[1] by name: id; max_records of each.\n';
-  writeFileSync(file, `${header}local given = decoded(ARGV[1])\n-- Not given.other.\nreturn given.id .. given.max_records .. given.max_bytes .. other.given.kind\n`);
+  writeFileSync(
+    file,
+    `${header}local given = decoded(ARGV[1])\n-- Not given.other.\nreturn given.id .. given.max_records .. given.max_bytes .. other.given.kind\n`,
+  );
   expect(undocumentedNames([file], pathToFileURL(`${folder}/`))).toEqual(['s.lua:5: takes max_bytes, which the header does not name']);
 });
 

@@ -51,7 +51,16 @@ test('a script whose includes have many locals runs in functions that are called
 test('a script finds the values that it is given by name, and nil for one that is null or undefined', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'posthorn-script-')), 'named.lua');
   const include = new URL('../data/shard/includes/json.lua', import.meta.url).pathname;
-  const names = ['g.cooldown_ms', 'g.is_paused', 'g.batch.max_records', 'g.entries[2].at_ms', 'g.name', '#g.none', 'g.no_limit', 'g.no_name'];
+  const names = [
+    'g.cooldown_ms',
+    'g.is_paused',
+    'g.batch.max_records',
+    'g.entries[2].at_ms',
+    'g.name',
+    '#g.none',
+    'g.no_limit',
+    'g.no_name',
+  ];
   writeFileSync(
     file,
     `-- @include "${include}"\nlocal g = decoded(ARGV[1])\nlocal found = {}\nfor k, v in ipairs({ ${names.map((name) => `tostring(${name})`).join(', ')} }) do\nfound[k] = v\nend\nreturn found\n`,

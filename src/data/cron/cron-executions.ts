@@ -60,7 +60,9 @@ export class CronExecutions {
   async write({ responseBody, detail, ...execution }: CronExecution): Promise<boolean> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
     const { count, bodyBytes, days } = executionLimits;
-    const kept = { ...execution, ...(detail !== undefined && { detail: fittingDetail(detail, detailBytes) }) } satisfies z.input<typeof entry>;
+    const kept = { ...execution, ...(detail !== undefined && { detail: fittingDetail(detail, detailBytes) }) } satisfies z.input<
+      typeof entry
+    >;
     const written = namedArgument({
       id: execution.id,
       startedAtMs: execution.startedAtMs,

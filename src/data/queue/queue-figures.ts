@@ -1,3 +1,4 @@
+import { integer } from '../shard/script-reply.ts';
 import type { EarlyEnds, QueueFigures, targetKinds } from './delivery-queue.ts';
 
 /** The figures of all shards together. */
@@ -34,4 +35,10 @@ export function earlyEndsOf(counts: readonly unknown[]): EarlyEnds {
     cancelled: { destination: ofDestinations ?? 0, endpoint: ofEndpoints ?? 0 },
     expired: { destination: expiredOfDestinations ?? 0, endpoint: expiredOfEndpoints ?? 0 },
   };
+}
+
+/** Scripts reply a negative number where there is none. */
+export function unlessNegative(value: unknown, unit = 1): number | null {
+  const number = integer(value);
+  return number < 0 ? null : number / unit;
 }

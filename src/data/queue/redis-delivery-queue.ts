@@ -33,7 +33,7 @@ import type {
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
-import { earlyEndsOf } from './queue-figures.ts';
+import { earlyEndsOf, unlessNegative } from './queue-figures.ts';
 import { settleArguments } from './settle-arguments.ts';
 
 const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
@@ -217,14 +217,8 @@ export class RedisDeliveryQueue {
 
   /** `totalSlots`: what all living workers of the pool can do at a time. */
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
-    const tended = namedArgument({
-      id: worker,
-      totalSlots,
-      pool: this.#mark,
-      marker: randomBytes(9).toString('base64url'),
-      memoryLimit: this.#memoryLimit,
-      tallyMs: this.#tallyMs,
-    });
+    const own = { pool: this.#mark, memoryLimit: this.#memoryLimit, tallyMs: this.#tallyMs };
+    const tended = namedArgument({ id: worker, totalSlots, marker: randomBytes(9).toString('base64url'), ...own });
     const reply = list(await this.#run(scripts.tend, [tended]));
     const [hints, marker, held, overdue, paused, permille, tallies, sample] = reply;
     return {
@@ -317,15 +311,9 @@ export class RedisDeliveryQueue {
       if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: unlessNegative(permille, 1000), lost: 0 };
       archived = text(account) || null;
     }
-    const retention = namedArgument({
-      finishedMs,
-      deadLettersMs,
-      maxRecords: recordsPerPrune,
-      memoryLimit: this.#memoryLimit,
-      unwritten: unwrittenModes[unwritten],
-      longestWaitMs: longestArchiveWaitMs,
-      firstArchive: archived,
-    });
+    const archives = { unwritten: unwrittenModes[unwritten], longestWaitMs: longestArchiveWaitMs, firstArchive: archived };
+    const bounds = { maxRecords: recordsPerPrune, memoryLimit: this.#memoryLimit };
+    const retention = namedArgument({ finishedMs, deadLettersMs, ...bounds, ...archives });
     const [removed, more, permille, lost] = list(await this.#run(scripts.prune, [retention]));
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: unlessNegative(permille, 1000), lost: integer(lost) };
   }
@@ -415,10 +403,4 @@ function targetsFrom(reply: unknown): { targets: Target[]; next: string | null }
 
 function slowText({ slots, held, byAccount }: SlowAttempts): string {
   return [slots, held, ...[...byAccount].flat()].join(' ');
-}
-
-/** Scripts reply a negative number where there is none. */
-function unlessNegative(value: unknown, unit = 1): number | null {
-  const number = integer(value);
-  return number < 0 ? null : number / unit;
 }
