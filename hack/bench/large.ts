@@ -75,13 +75,16 @@ try {
   await bare.close();
   const relay = await startBareRelay({ small: sink.origin, large: sender.origin });
   const relayed = new Sender(relay.origin, 64);
-  await relayed.closedLoop('/small', 2000, 16);
-  const ceiling = await beside(sender.child, `${relay.origin}/large`, relay.pids, () =>
-    relayed.openLoop('/small', smallPerSecond, seconds),
-  );
-  rows.push(...rowsOf('bare relay', ceiling));
-  await relayed.close();
-  await relay.stop();
+  try {
+    await relayed.closedLoop('/small', 2000, 16);
+    const ceiling = await beside(sender.child, `${relay.origin}/large`, relay.pids, () =>
+      relayed.openLoop('/small', smallPerSecond, seconds),
+    );
+    rows.push(...rowsOf('bare relay', ceiling));
+  } finally {
+    await relayed.close();
+    await relay.stop();
+  }
   await world.redis.client.set(`${world.prefix}{cfg}:layout`, String(storeLayout));
   await small.closedLoop(world.path('small'), 2000, 16);
   const alone = await small.openLoop(world.path('small'), smallPerSecond, seconds);

@@ -1,5 +1,6 @@
 import { Keyring } from '../core/sealing.ts';
 import { resealRecords } from '../data/registry/reseal-records.ts';
+import { requireOwnStore } from '../data/registry/store-installation.ts';
 import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
 import { resealSecrets } from '../facade/records/reseal-secrets.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -26,6 +27,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
   const complaints = new Set<string>();
   const report = (complaint: string): void => void complaints.add(complaint);
   return await withRedis(config, { name: 'posthorn-rekey' }, async (redis) => {
+    await requireOwnStore({ redis, prefix }, installation);
     const { store, close } = await openStore(config, redis, keyring);
     const figures = { secrets: 0, stored: 0, records: 0, endpoints: 0 };
     let changed = 0;

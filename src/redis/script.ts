@@ -46,12 +46,14 @@ export class Script {
 /**
  * The single argument of a script that takes its values by name: a JSON object, which the script reads with `decoded` (`src/data/shard/includes/json.lua`). Names are
  * written as Lua writes them: `cooldownMs` is `cooldown_ms` in the script. A null or undefined value is left out, and is nil there.
+ * Throws for a number that is not finite.
  *
  * @example
  * await script.run(redis, keys, [namedArgument({ target: '7', cooldownMs: 300_000, batch: null })]);
  */
 export function namedArgument(values: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify(values, (_, value: unknown) => {
+  return JSON.stringify(values, (name, value: unknown) => {
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}`);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const named = Object.entries(value).filter(([, each]) => each !== null);
     return Object.fromEntries(named.map(([name, each]) => [snakeCase(name), each]));

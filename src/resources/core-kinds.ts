@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { parsePlainJson } from '../core/plain-json.ts';
 import type { Cause } from './causes.ts';
+import { isRecord } from './field-tree.ts';
 import type { SecretObject } from './kinds.ts';
 import { namespacedMetadata, namespaceMetadata } from './object-metadata.ts';
 
@@ -42,14 +43,13 @@ function lackingForType({ type = '', data = {}, metadata }: SecretObject): Cause
   return (keysOfType[type] ?? []).flatMap((key) => {
     const value = data[key];
     if (value === undefined || (value === '' && type === 'kubernetes.io/ssh-auth')) return lacks(`data.${key}`);
-    return key.startsWith('.docker') && !isJson(value) ? lacks(`data.${key}`, 'must be JSON') : [];
+    return key.startsWith('.docker') && !isJsonObject(value) ? lacks(`data.${key}`, 'must be a JSON object') : [];
   });
 }
 
-function isJson(encoded: string): boolean {
+function isJsonObject(encoded: string): boolean {
   try {
-    parsePlainJson(Buffer.from(encoded, 'base64').toString());
-    return true;
+    return isRecord(parsePlainJson(Buffer.from(encoded, 'base64').toString()));
   } catch {
     return false;
   }

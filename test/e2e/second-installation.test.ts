@@ -32,13 +32,17 @@ describeInCluster('a second installation in the cluster', () => {
   let waiting: string;
 
   const workersOfSecondAreReplaced = (change: () => Promise<unknown>): Promise<void> => replacingWorkers(change, second.namespace);
-  /** Each object of the organization of the first installation, with the version of its last write. */
-  const versionsOfFirst = async (): Promise<string> => {
-    const columns = 'jsonpath={range .items[*]}{.kind} {.metadata.uid} {.metadata.resourceVersion}{"\\n"}{end}';
-    const objects = await kubectl(['-n', ofFirst.namespace, 'get', 'source,destination,route,secrets', '-o', columns]);
-    return (
-      objects + (await kubectl(['get', `organization/${ofFirst.namespace}`, '-o', 'jsonpath={.metadata.uid} {.metadata.resourceVersion}']))
-    );
+  /** Each object of the organization of the first installation, with its generation, Secrets with the version of their last write. */
+  const versionsOfFirst = async (): Promise<string[]> => {
+    const of = (kinds: string, version: string): Promise<string> =>
+      kubectl(['-n', ofFirst.namespace, 'get', kinds, '-o', `jsonpath={range .items[*]}{.kind} {.metadata.uid} {${version}}{"\\n"}{end}`]);
+    const organization = ['get', `organization/${ofFirst.namespace}`, '-o', 'jsonpath={.metadata.uid} {.metadata.generation}'];
+    // Each change of a circuit is a write of the status.
+    return await Promise.all([
+      of('source,destination,route', '.metadata.generation'),
+      of('secrets', '.metadata.resourceVersion'),
+      kubectl(organization),
+    ]);
   };
   const through = async <T>(namespace: string, service: string, use: (url: string) => Promise<T>): Promise<T> => {
     const forward = await portForward(namespace, `service/${service}`, 80);
@@ -89,9 +93,11 @@ describeInCluster('a second installation in the cluster', () => {
     load.answerMs = 10;
   }, 600_000);
   afterAll(async () => {
-    await Promise.all([load.remove(), ofFirst.remove()]);
-    await Promise.all([ops?.close(), installation?.remove()]);
+    const removed = await Promise.allSettled([load.remove(), ofFirst.remove()]);
+    // What runs on this machine ends also where the cluster is too slow.
+    removed.push(...(await Promise.allSettled([ops?.close(), installation?.remove()])));
     next?.remove();
+    for (const result of removed) if (result.status === 'rejected') throw result.reason;
   }, 600_000);
 
   test('delivers its own events beside the first one, and neither takes events of the other', async () => {
@@ -105,10 +111,8 @@ describeInCluster('a second installation in the cluster', () => {
       );
     });
     await kubectl(['-n', ofFirst.namespace, 'wait', '--for=condition=Ready', 'destination/sealed', '--timeout=120s']);
-    const code = async (namespace: string, service: string, organization: string): Promise<number> =>
-      statusOfEvent(namespace, service, organization);
-    expect(await code(system, 'posthorn-ingest', load.namespace)).toBe(404);
-    expect(await code(second.namespace, 'posthorn-two-ingest', ofFirst.namespace)).toBe(404);
+    expect(await statusOfEvent(system, 'posthorn-ingest', load.namespace)).toBe(404);
+    expect(await statusOfEvent(second.namespace, 'posthorn-two-ingest', ofFirst.namespace)).toBe(404);
   }, 300_000);
 
   test('goes on while user and password of Redis change', async () => {
@@ -190,7 +194,7 @@ describeInCluster('a second installation in the cluster', () => {
     expect([await rekey.ended, rekey.output()]).toEqual([0, expect.stringMatching(/ [1-9]\d* records, .*; 0 did not open$/m)]);
     await put(another);
     await goesOn();
-    expect(await versionsOfFirst()).toBe(versions);
+    expect(await versionsOfFirst()).toEqual(versions);
   }, 900_000);
 
   test('goes on while the password of the SMTP server changes, and sends e-mails with the new one', async () => {
@@ -265,12 +269,13 @@ describeInCluster('a second installation in the cluster', () => {
 
   test('is uninstalled, and the first one goes on with nothing changed', async () => {
     const versions = await versionsOfFirst();
+    const repeatedBefore = ofFirst.repeated.length;
     await installation.uninstall();
     expect(await kubectl(['get', `organization/${load.namespace}`, '-o', 'jsonpath={.metadata.finalizers}'])).toBe('');
     await ofFirst.goesOn();
-    const { refused, unanswered } = await ofFirst.end();
-    expect([refused, unanswered, ofFirst.repeated]).toEqual([[], 0, []]);
-    expect(await versionsOfFirst()).toBe(versions);
+    const { refused } = await ofFirst.end();
+    expect([refused, ofFirst.repeated.slice(repeatedBefore)]).toEqual([[], []]);
+    expect(await versionsOfFirst()).toEqual(versions);
     expect(await kubectl(['get', `organization/${ofFirst.namespace}`, '-o', 'jsonpath={.metadata.finalizers}'])).toContain(
       'posthorn.dev/purge',
     );

@@ -236,13 +236,16 @@ export class SecondInstallation {
 
   /** Also where it is uninstalled already. */
   async remove(): Promise<void> {
-    await helm('uninstall', 'posthorn', ...inNamespace, '--ignore-not-found', '--wait', patience);
-    await kubectl(['delete', 'organization', second.installation, '--ignore-not-found', patience]);
-    await kubectl(['delete', 'namespace', second.namespace, second.installation, '--ignore-not-found', patience]);
-    this.entrance.close();
-    await Promise.all([this.redis.stop(), this.proxy.close(), this.smtp.stop()]);
-    this.authority.remove();
-    rmSync(this.#directory, { recursive: true, force: true });
+    try {
+      await helm('uninstall', 'posthorn', ...inNamespace, '--ignore-not-found', '--wait', patience);
+      await kubectl(['delete', 'organization', second.installation, '--ignore-not-found', patience]);
+      await kubectl(['delete', 'namespace', second.namespace, second.installation, '--ignore-not-found', patience]);
+    } finally {
+      this.entrance.close();
+      await Promise.all([this.redis.stop(), this.proxy.close(), this.smtp.stop()]);
+      this.authority.remove();
+      rmSync(this.#directory, { recursive: true, force: true });
+    }
   }
 
   /** Each pod of a role that reads its files again, with the number of its restarts. */

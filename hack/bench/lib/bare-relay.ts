@@ -81,6 +81,7 @@ async function deliver(redis: Redis, waiting: Redis, receivers: Record<string, s
     await inPieces(bytes, async (k) => (await redis.getBuffer(`${id}:${k}`))?.copy(body, k * pieceBytes));
     const { body: answer } = await agent.request({ origin: receivers[receiver] ?? '', path: '/', method: 'POST', body });
     await answer.dump();
+    await inPieces(bytes, (k) => redis.unlink(`${id}:${k}`));
   };
   for (;;) {
     const [, entry = ''] = (await waiting.blpop(queue, 0)) ?? [];

@@ -4,8 +4,7 @@
 -- KEYS[1] `order`, [2] `entries`, [3] `bodies`, [4] `gone`; see `cron-keys.ts`.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the execution, started_at_ms, has_ended, entry (JSON), body of the response, absent: none;
 -- max_executions, max_body_bytes of all bodies; oldest_ms: start of the oldest that is kept (the newest stays all the same); kept_ms: for how long the
--- history of a
--- job lives that runs no more.
+-- history of a job lives that runs no more.
 -- Reply: 1, or 0 when it had ended before or its job is deleted.
 -- @include "../shard/includes/json.lua"
 

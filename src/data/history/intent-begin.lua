@@ -4,8 +4,7 @@
 --
 -- KEYS: see ../intake/includes/intake.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): intent; what shall be done; month (YYYY-MM); messages: their number; limit: how many there may be
--- in the month,
--- absent: they are not counted; max_open: most intents at a time.
+-- in the month, absent: they are not counted; max_open: most intents at a time.
 -- Reply: {'begun', what, step…} (of the first call with this intent); {'ended', outcome} (it was carried out, and its outcome is kept); {'quota', step…}: it
 -- would exceed the month; {'many'}: too many intents are open. step…: untold_step() of ../intake/includes/intake.lua.
 -- @include "../intake/includes/intake.lua"

@@ -3,8 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): org, route and destination of the target; kind, F.own_events.disabled or F.own_events.disabling;
--- number, which grows with
--- each thing of the kind that is to be noted; reason; message whose attempt is the cause, or `-`.
+-- number, which grows with each thing of the kind that is to be noted; reason; message whose attempt is the cause, or `-`.
 -- Reply: 1 noted; 0 it was before, or nobody receives own events of the target.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"

@@ -3,8 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): org; kind, F.own_events.replay_finished, quota_reached or secret_rotated; about: what it is about;
--- number, of the kind
--- quota_reached, which grows with each thing that is to be noted; data (JSON); hop: the hops of the cause, or ''.
+-- number, of the kind quota_reached, which grows with each thing that is to be noted; data (JSON); hop: the hops of the cause, or ''.
 -- Reply: 1 noted; 0 it was before.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"

@@ -5,9 +5,8 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): finished_ms and dead_letters_ms, the retention of both; max_records; memory_limit in bytes where
--- Redis has none;
--- unwritten, what happens to what has not been written: 0 it stays, 1 it goes where the archive fails, 2 it goes; longest_wait_ms, for how long beyond the
--- retention it stays at most; first_archive: the organization whose archive is pruned before all else, if there is one.
+-- Redis has none; unwritten, what happens to what has not been written: 0 it stays, 1 it goes where the archive fails, 2 it goes; longest_wait_ms, for how
+-- long beyond the retention it stays at most; first_archive: the organization whose archive is pruned before all else, if there is one.
 -- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1, how many were removed unwritten}.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/status-counts.lua"

@@ -3,8 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the worker; total_slots of all workers of its pool, which has the suffix pool; marker to
--- write when the shard has none; memory_limit in
--- bytes where Redis has none; tally_ms: for how long a tally is left to grow (fold-tallies.lua).
+-- write when the shard has none; memory_limit in bytes where Redis has none; tally_ms: for how long a tally is left to grow (fold-tallies.lua).
 -- Reply: {hints, marker, entries held by this worker, entries held past their deadline 0/1, paused targets, thousandths of the memory limit in use or -1,
 -- tallies to fold 0/1, a sample of the backlogs is due 0/1 (sample-backlogs.lua)}. The hints look for entries that wait in the outbox for longer than their
 -- maker needs to carry them.

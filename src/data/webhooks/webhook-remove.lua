@@ -2,8 +2,8 @@
 -- Deletes an object: whatever is below it is gone for every reader, and `webhook-sweep.lua` removes it.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap, ep or sb; number; believed: the record that was read; of an application indexed
--- {external_id or
--- '', name in lower case}. Or kind ty; id of an event type; gone_ms: for how many milliseconds nobody may subscribe to it, at most an hour; its name or ''.
+-- {external_id or '', name in lower case}. Or kind ty; id of an event type; gone_ms: for how many milliseconds nobody may subscribe to it, at most an hour;
+-- its name or ''.
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
 -- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"

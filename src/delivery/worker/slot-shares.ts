@@ -39,8 +39,9 @@ export class SlotShares {
   hasRoomForSlow(org: string): boolean {
     const limit = Math.max(1, Math.floor(this.#slots / 2));
     const band = Math.floor(limit / 2);
-    const limitOfAccount = Math.max(1, band) + Math.max(1, Math.floor(band / 4));
-    return this.#slowInFlight < limit + band && (this.#slow.get(accountOf(org)) ?? 0) < limitOfAccount;
+    const own = this.#slow.get(accountOf(org)) ?? 0;
+    const ownProbes = Math.max(1, Math.floor(band / 4));
+    return this.#slowInFlight < limit + band - Math.min(own, ownProbes) && own < Math.max(1, band) + ownProbes;
   }
 
   /** So many slots stay free of the accounts with large shares. */
@@ -48,11 +49,11 @@ export class SlotShares {
     return Math.floor(this.#slots * keptShare);
   }
 
-  /** The accounts that get none of the slots that are kept: those that hold as many as are kept, or as are free. The last one is for an account that holds none. */
-  get large(): string[] {
+  /** The accounts that get none of the slots that are kept: those that hold as many as are kept, or as are `free`. The last one is for an account that holds none. */
+  large(free: number): string[] {
     const { kept } = this;
     if (kept === 0) return [];
-    const bound = Math.min(kept, Math.max(1, this.#slots - this.#inFlight));
+    const bound = Math.min(kept, Math.max(1, free));
     return [...this.#held].flatMap(([account, held]) => (held >= bound ? [account] : []));
   }
 

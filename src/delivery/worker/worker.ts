@@ -220,7 +220,7 @@ export class Worker {
   #orderOf({ isPressing }: ShardConsumer): TurnOrder {
     const { recentJobs, shares } = this.#context;
     const outOfTurn = isPressing && recentJobs.busiestBesideOthers !== null ? [recentJobs.busiestBesideOthers] : [];
-    const large = this.#hasOnlyKept ? shares.large : [];
+    const large = this.#hasOnlyKept ? shares.large(this.#free) : [];
     return { busiest: recentJobs.busiest ?? shares.largest, without: [...new Set([...outOfTurn, ...large])] };
   }
 

@@ -200,10 +200,10 @@ function toObjects(value: unknown, at: string, reading: Required<Reading>): Writ
   return [{ object: toObject(known, value, at, reading.namespace), written: value, at }];
 }
 
-/** A List, or what `kubectl get --raw` shows of a kind, such as a RouteList. */
+/** A List, or what `kubectl get --raw` shows of a kind, such as a RouteList. Items of a SecretList would not name their kind. */
 function isList(apiVersion: string, kind: string, kinds: readonly Kind[]): boolean {
   if (apiVersion === 'v1' && kind === 'List') return true;
-  return (['Namespace', 'Secret', ...kinds] as const).some((each) => kind === `${each}List` && apiVersion === kindPath(each).apiVersion);
+  return kinds.some((each) => kind === `${each}List` && apiVersion === kindPath(each).apiVersion);
 }
 
 function toObject(kind: Kind, value: unknown, at: string, namespace: string): ApplyObject {

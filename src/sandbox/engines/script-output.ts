@@ -124,7 +124,7 @@ type Callable = FunctionDeclaration | AnonymousFunctionDeclaration | FunctionExp
 
 /** The function that the last expression of the script comes to; null: none, or its text does not say which. */
 function functionAtEnd(body: readonly (Statement | ModuleDeclaration)[]): Callable | null {
-  const last = body.findLast(hasValue);
+  const last = body.findLast((each) => hasValue(each) || (each.type !== 'BlockStatement' && innerStatements(each).length > 0));
   if (last?.type !== 'ExpressionStatement') return null;
   return functionIn(last.expression.type === 'AssignmentExpression' ? last.expression.right : last.expression);
 }

@@ -47,9 +47,9 @@ end
 local function texts_of_events()
   local texts, names, places, bytes = {}, {}, {}, 0
   for k, name in ipairs(job_events) do
-    local size = call('STRLEN', name)
+    local size = redis.pcall('STRLEN', name)
     texts[k] = ''
-    if bytes + size <= job_bytes_limit then
+    if not failed(size) and bytes + size <= job_bytes_limit then
       bytes = bytes + size
       names[#names + 1], places[#places + 1] = name, k
     end
