@@ -27,10 +27,11 @@ export async function heldAnswer(page: Page, path: string): Promise<() => void> 
   return resolve;
 }
 
-async function answerTo(route: Route): ReturnType<Route['fetch']> {
+/** Of the API. `body`: sent in place of that of the page. */
+export async function answerTo(route: Route, body?: unknown): ReturnType<Route['fetch']> {
   // The browser would send it. Without it the API takes nobody for a reader of the console.
   const headers = { ...route.request().headers(), 'sec-fetch-site': 'same-origin' };
-  const answer = await route.fetch({ headers });
+  const answer = await route.fetch({ headers, ...(body !== undefined && { postData: JSON.stringify(body) }) });
   if (!answer.ok()) throw new Error(`the API answered ${answer.status()}`);
   return answer;
 }

@@ -4,7 +4,7 @@ import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
-import { loseAnswer } from './lost-answer.ts';
+import { answerTo, loseAnswer } from './lost-answer.ts';
 
 const suite = consoleSuite({ environment: { POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' } });
 const { made, sent, open, expectSound } = suite;
@@ -94,6 +94,67 @@ test('dead letters that are selected by keys and by mouse are sent again once, a
   await eventually(async () => expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('dead letters'));
 });
 
+test('selected dead letters are sent again once, also when the second press comes while the first is under way and the third after two minutes', async () => {
+  await wired('slow');
+  await deadLetters('slow', 2);
+  const page = await open('o/default/dead-letters?destinationId=slow');
+  await page.getByText('2 dead letters').waitFor();
+  await page.getByRole('checkbox', { name: 'Select all rows that are listed' }).check();
+  await page.clock.install();
+  const keys: (string | undefined)[] = [];
+  await page.route('**/deliveries/bulk-replay', async (route) => {
+    keys.push(route.request().headers()['idempotency-key']);
+    if (keys.length === 1) {
+      await answerTo(route);
+      await route.abort();
+    } else if (keys.length === 2) {
+      // The API refuses the key of another request as it refuses that of one under way.
+      await route.continue({ postData: JSON.stringify({ ids: route.request().postDataJSON().ids.slice(1) }) });
+    } else await route.continue();
+  });
+  await selection(page).getByRole('button', { name: 'Send again…' }).click();
+  const question = page.getByRole('dialog', { name: 'Send deliveries again?' });
+  await question.getByRole('button', { name: 'Send 2 deliveries again' }).click();
+  await question.getByText('It is not known whether this was done.').waitFor();
+  await question.getByRole('button', { name: 'Go on' }).click();
+  await question.getByText('This press has changed nothing.').waitFor();
+  await page.clock.fastForward(121_000);
+  await question.getByRole('button', { name: 'Go on' }).click();
+  await question.getByText('2 deliveries are sent again.').waitFor();
+  expect(keys).toEqual([keys[0], keys[0], keys[0]]);
+  await eventually(async () => expect(await deliveriesTo('slow', '&status=delivered')).toHaveLength(2));
+  expect(await deliveriesTo('slow')).toHaveLength(4);
+});
+
+test('the report of a cancel stays when the list is empty after it, of selected rows and of the whole list', async () => {
+  await wired('emptied', { enabled: false });
+  for (const n of [1, 2]) await sent('emptied', { n });
+  const waiting = () => deliveriesTo('emptied', '&status=pending');
+  await eventually(async () => expect(await waiting()).toHaveLength(2));
+  const page = await open('o/default/deliveries?destinationId=emptied&status=pending');
+  await page.getByText('2 deliveries', { exact: true }).waitFor();
+  await page.getByRole('checkbox', { name: 'Select all rows that are listed' }).check();
+  await selection(page).getByRole('button', { name: 'Cancel…' }).click();
+  const question = page.getByRole('dialog', { name: 'Cancel deliveries?' });
+  await question.getByRole('button', { name: 'Cancel 2 deliveries' }).click();
+  await page.getByText('No deliveries match').waitFor();
+  await question.getByText('2 deliveries are cancelled.').first().waitFor();
+  await question.getByRole('button', { name: 'Close' }).click();
+  await selection(page).waitFor({ state: 'detached' });
+  await eventually(async () => expect(await page.evaluate('document.activeElement.id')).toBe('main'));
+  await sent('emptied', { n: 3 });
+  await eventually(async () => expect(await waiting()).toHaveLength(1));
+  await page.reload();
+  await page.getByRole('button', { name: 'Cancel waiting…' }).click();
+  const whole = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
+  await whole.getByRole('button', { name: 'Cancel 1 delivery' }).click();
+  await page.getByText('No deliveries match').waitFor();
+  await whole.getByText('1 is cancelled.', { exact: false }).waitFor();
+  await whole.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Cancel waiting…' }).waitFor({ state: 'detached' });
+  expectSound();
+});
+
 test('of the selected deliveries those that wait are cancelled, and the report names the one that had ended by then', async () => {
   const held = await wired('held');
   await wired('kept', { enabled: false });
@@ -129,8 +190,27 @@ test('a delivery is sent to another destination from its page, which opens the n
   await question.getByLabel('Destination').selectOption(other);
   await question.getByText('The same payload goes to the chosen destination alone', { exact: false }).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
+  let creates = 0;
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('/replays')) creates += 1;
+  });
   await loseAnswer(page, '/replays');
   await question.getByRole('button', { name: 'Send again' }).click();
+  await question.getByRole('alert').waitFor();
+  // The second press gets the replay, and not what it has made.
+  let lost = 0;
+  const isOfOther = ({ pathname, searchParams }: URL): boolean =>
+    pathname.endsWith('/deliveries') && searchParams.get('destinationId') === other;
+  await page.route(
+    isOfOther,
+    async (route) => {
+      lost += 1;
+      await route.abort();
+    },
+    { times: 1 },
+  );
+  await question.getByRole('button', { name: 'Send again' }).click();
+  await eventually(() => expect(lost).toBe(1));
   await question.getByRole('alert').waitFor();
   await question.getByRole('button', { name: 'Send again' }).click();
   await eventually(async () => expect(await deliveriesTo('second')).toHaveLength(1));
@@ -139,6 +219,39 @@ test('a delivery is sent to another destination from its page, which opens the n
   expect(again).toMatchObject({ replayedFrom: id });
   await eventually(async () => expect(await deliveriesTo('second', '&status=delivered')).toHaveLength(1));
   expect(receiver.requests.filter(({ path }) => path === '/second')).toHaveLength(1);
+  expect(creates).toBe(2);
+});
+
+test('a replay to another destination that sends nothing is refused, and does not open what was sent there before', async () => {
+  await wired('third');
+  const other = await wired('fourth');
+  await deadLetters('third', 1);
+  const [{ id }] = await deliveriesTo('third');
+  await suite.rest.send('POST', '/api/replays', { what: 'deliveries', filter: { id: [id] }, toDestinationId: other });
+  await eventually(async () => expect(await deliveriesTo('fourth', '&status=delivered')).toHaveLength(1));
+  const page = await open(`o/default/deliveries/${id}`);
+  await page.route(
+    '**/replays',
+    async (route) => {
+      const response = await answerTo(route, { ...route.request().postDataJSON(), suspend: true });
+      const path = `/api/replays/${(await response.json()).id}`;
+      await suite.rest.send('PATCH', path, { cancel: true });
+      await eventually(async () => expect((await suite.rest.send('GET', path)).body.phase).toBe('Cancelled'));
+      await route.fulfill({ response });
+    },
+    { times: 1 },
+  );
+  await page.getByRole('button', { name: 'Send again…' }).click();
+  const question = page.getByRole('dialog', { name: 'Send it again?' });
+  await question.getByLabel('Destination').selectOption(other);
+  await question.getByRole('button', { name: 'Send again' }).click();
+  await question.getByText('It was not sent: the replay was cancelled.').waitFor();
+  expect(page.url()).toContain(id);
+  expect(await deliveriesTo('fourth')).toHaveLength(1);
+  await question.getByRole('button', { name: 'Send again' }).click();
+  await eventually(async () => expect(await deliveriesTo('fourth')).toHaveLength(2));
+  const [again] = await deliveriesTo('fourth');
+  await page.waitForURL(`**/deliveries/${again.id}`);
 });
 
 test('of the selected messages one that waits is cancelled, and one that was delivered is sent again with it', async () => {

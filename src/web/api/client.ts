@@ -59,7 +59,7 @@ export class ApiError extends Error {
 
   /** The same request may succeed later. */
   get isPassing(): boolean {
-    return this.status === 429 || this.isUnknown;
+    return this.status === 429 || this.isUnknown || this.code === 'IDEMPOTENCY_CONFLICT';
   }
 
   /** The record has changed since the version that the request is about. */

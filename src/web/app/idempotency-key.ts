@@ -5,7 +5,7 @@ import type { ApiError } from '../api/client.ts';
 const keptMs = 120_000;
 
 export interface RequestKeys {
-  /** The key of a request: an equal request has the same one until its end is known, and for two minutes at most. */
+  /** The key of a request: an equal request has the same one until its end is known. */
   keyOf: (request: unknown) => string;
   /** A request has ended. `error`: what it was answered with; null: it has succeeded. */
   hasEnded: (error: ApiError | null) => void;
@@ -13,8 +13,8 @@ export interface RequestKeys {
   drop: () => void;
 }
 
-/** Idempotency-Keys for one kind of request. A second try after an answer that did not come makes nothing twice. */
-export function useIdempotencyKey(): RequestKeys {
+/** Idempotency-Keys for one kind of request. A second try after an answer that did not come makes nothing twice. `expires`: a key ends two minutes after the last try. */
+export function useIdempotencyKey({ expires = true }: { expires?: boolean } = {}): RequestKeys {
   const kept = useRef({ text: '', key: '', triedAtMs: 0 });
   const drop = (): void => {
     kept.current = { text: '', key: '', triedAtMs: 0 };
@@ -23,7 +23,7 @@ export function useIdempotencyKey(): RequestKeys {
     keyOf: (request) => {
       const text = JSON.stringify(request);
       const { current } = kept;
-      const isSame = current.text === text && Date.now() - current.triedAtMs < keptMs;
+      const isSame = current.text === text && (!expires || Date.now() - current.triedAtMs < keptMs);
       kept.current = { text, key: isSame ? current.key : randomKey(), triedAtMs: Date.now() };
       return kept.current.key;
     },

@@ -81,7 +81,8 @@ export function ListScreen<Row>({
   );
   useSelectionKeys({ rows, keyOf, selected: at, select, open });
   const checked = useChecked({ list, keyOf, selected: at, isOn: acts !== undefined });
-  const frame = useFocusAfter(checked.rows.length > 0);
+  const hasBar = acts !== undefined && checked.rows.length > 0;
+  const frame = useFocusAfter(hasBar);
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const isNotEmpty = isFiltered || rows.length > 0;
   // The histogram keeps its focus while the list is read anew.
@@ -109,20 +110,22 @@ export function ListScreen<Row>({
           empty
         )
       ) : null}
-      {rows.length === 0 ? null : (
+      {rows.length === 0 && !hasBar ? null : (
         <div className="split">
           <div className="live-list" ref={frame}>
-            <Rows
-              label={what}
-              columns={columns}
-              rows={rows}
-              keyOf={keyOf}
-              selected={at}
-              onSelect={select}
-              checked={acts === undefined ? undefined : checked.boxes}
-              onEnd={readsOn ? loadMore : undefined}
-            />
-            {acts === undefined || checked.rows.length === 0 ? null : (
+            {rows.length === 0 ? null : (
+              <Rows
+                label={what}
+                columns={columns}
+                rows={rows}
+                keyOf={keyOf}
+                selected={at}
+                onSelect={select}
+                checked={acts === undefined ? undefined : checked.boxes}
+                onEnd={readsOn ? loadMore : undefined}
+              />
+            )}
+            {acts === undefined || !hasBar ? null : (
               <section className="table-foot is-checked" aria-label="Selected rows">
                 <strong role="status">{count(checked.rows.length)} selected</strong>
                 {checked.gone === 0 ? null : <span>{count(checked.gone)} of them not in the list any more</span>}
@@ -133,22 +136,24 @@ export function ListScreen<Row>({
                 </button>
               </section>
             )}
-            <div className="table-foot" role="status">
-              <span>
-                {hasMore ? `${count(rows.length)} or more ${what}` : quantityOf(rows.length, what)}
-                {scanned === null || scanned === rows.length ? '' : `, ${count(scanned)} looked at`}
-              </span>
-              {isCut ? <span>The list ends here. A filter finds older ones.</span> : null}
-              {hasMore && !readsOn ? (
-                <button type="button" className="btn is-sm" onClick={loadMore}>
-                  Look further back
-                </button>
-              ) : null}
-              <span className="spacer" />
-              <span className="wide-only">
-                <kbd>J</kbd> <kbd>K</kbd>
-              </span>
-            </div>
+            {rows.length === 0 ? null : (
+              <div className="table-foot" role="status">
+                <span>
+                  {hasMore ? `${count(rows.length)} or more ${what}` : quantityOf(rows.length, what)}
+                  {scanned === null || scanned === rows.length ? '' : `, ${count(scanned)} looked at`}
+                </span>
+                {isCut ? <span>The list ends here. A filter finds older ones.</span> : null}
+                {hasMore && !readsOn ? (
+                  <button type="button" className="btn is-sm" onClick={loadMore}>
+                    Look further back
+                  </button>
+                ) : null}
+                <span className="spacer" />
+                <span className="wide-only">
+                  <kbd>J</kbd> <kbd>K</kbd>
+                </span>
+              </div>
+            )}
           </div>
           {at === null ? null : drawer(at, () => select(null))}
         </div>
@@ -157,7 +162,7 @@ export function ListScreen<Row>({
   );
 }
 
-/** The frame of a list, whose table has the focus after the bar that had it is gone. */
+/** The frame of a list. Its table has the focus after the bar that had it is gone, or the page where the list is empty. */
 function useFocusAfter(hasBar: boolean): RefObject<HTMLDivElement | null> {
   const frame = useRef<HTMLDivElement>(null);
   const had = useRef(false);
@@ -167,7 +172,8 @@ function useFocusAfter(hasBar: boolean): RefObject<HTMLDivElement | null> {
     if (!isGone) return;
     // A dialog of the bar gives the page free after this.
     const timer = setTimeout(() => {
-      if (document.activeElement === document.body) frame.current?.querySelector<HTMLElement>('.table-wrap')?.focus();
+      if (document.activeElement === document.body)
+        (frame.current?.querySelector<HTMLElement>('.table-wrap') ?? document.getElementById('main'))?.focus();
     });
     return () => clearTimeout(timer);
   }, [hasBar]);

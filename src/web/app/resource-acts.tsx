@@ -7,9 +7,11 @@ import { offerUndo } from '../ui/toast.tsx';
 /** What is known of an act that has failed. */
 function outcomeWords({ code, isUnknown, wasKeyed }: ApiError): string {
   if (code === 'FIELD_MANAGED') return 'Its declaration owns this.';
+  // The first request with the key may still be under way.
+  if (code === 'IDEMPOTENCY_CONFLICT') return 'This press has changed nothing.';
   if (!isUnknown) return 'Nothing was changed.';
   const again = wasKeyed
-    ? ' Whoever presses again within 2 minutes sends the same request: it is carried out once, and gives the same answer.'
+    ? ' A second press within 2 minutes sends the same request: it is carried out once, and gives the same answer.'
     : '';
   return `It is not known whether this was done.${again}`;
 }

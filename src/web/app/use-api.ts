@@ -232,7 +232,7 @@ const receiverDeadlineMs = 130_000;
 export interface WriteOptions {
   /** The answer has a secret: it is forgotten with the component that has asked for it. */
   isSecret?: boolean;
-  /** One call of many: what has been read is not read again after each of them. `useReadAgain` does that once. */
+  /** One call of many: what has been read is not read again after each of them. `useReadAgain` does that once. A call whose end is not known keeps its Idempotency-Key until `reset`. */
   isStep?: boolean;
 }
 
@@ -250,7 +250,7 @@ export function useWrite<Name extends WriteName>(
 ): UseMutationResult<Answer<Name>, ApiError, Input<Name>> {
   const organization = useOrganization();
   const readAgain = useReadAgain();
-  const keys = useIdempotencyKey();
+  const keys = useIdempotencyKey({ expires: !isStep });
   const isKeyed = name.startsWith('POST ') && !isRepeatable(name);
   const mutation = useMutation<Answer<Name>, ApiError, Input<Name>>({
     mutationFn: (input) =>
@@ -262,7 +262,7 @@ export function useWrite<Name extends WriteName>(
     ...(isSecret && { gcTime: 0 }),
     onSettled: (_answer, error) => {
       keys.hasEnded(error);
-      // Whoever waits for the call does not wait for what is read again.
+      // The caller does not wait for what is read again.
       if (!isStep) readAgain();
     },
   });

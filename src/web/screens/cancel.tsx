@@ -94,14 +94,16 @@ interface StepInput {
   cursor: string | undefined;
 }
 
-/** Cancels the deliveries of a list that have not ended. `status`: those that the list is narrowed to. */
-export function CancelDeliveries({
-  filter,
-  status,
-}: {
-  filter: Omit<DeliveryFilter, 'status'>;
+interface CancelProps<Filter> {
+  filter: Omit<Filter, 'status'>;
+  /** Those that the list is narrowed to. */
   status: readonly string[] | undefined;
-}): ReactElement | null {
+  /** False where the list is empty: there is no button. A dialog that is open stays. */
+  isOffered?: boolean;
+}
+
+/** Cancels the deliveries of a list that have not ended. */
+export function CancelDeliveries({ filter, status, isOffered = true }: CancelProps<DeliveryFilter>): ReactElement | null {
   const { mutateAsync, reset } = useWrite('POST /deliveries/cancel');
   const statuses = waitingDeliveries.filter((each) => status?.includes(each));
   if (status !== undefined && statuses.length === 0) return null;
@@ -109,6 +111,7 @@ export function CancelDeliveries({
   return (
     <CancelList
       what="deliveries"
+      isOffered={isOffered}
       reset={reset}
       step={({ dryRun, cursor }) => mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })}
     />
@@ -116,34 +119,30 @@ export function CancelDeliveries({
 }
 
 /** The same of messages. */
-export function CancelMessages({
-  filter,
-  status,
-}: {
-  filter: Omit<MessageFilter, 'status'>;
-  status: readonly string[] | undefined;
-}): ReactElement | null {
+export function CancelMessages({ filter, status, isOffered = true }: CancelProps<MessageFilter>): ReactElement | null {
   const { mutateAsync, reset } = useWrite('POST /outbound-messages/cancel');
   const statuses = waitingMessages.filter((each) => status?.includes(each));
   if (status !== undefined && statuses.length === 0) return null;
   const whole = statuses.length === 0 ? filter : { ...filter, status: statuses };
   const step = async ({ dryRun, cursor }: StepInput): Promise<Step> =>
     (await mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })).data;
-  return <CancelList what="messages" reset={reset} step={step} />;
+  return <CancelList what="messages" isOffered={isOffered} reset={reset} step={step} />;
 }
 
 interface CancelListProps {
   what: 'deliveries' | 'messages';
+  isOffered: boolean;
   step: (input: StepInput) => Promise<Step>;
   reset: () => void;
 }
 
-function CancelList({ what, step, reset }: CancelListProps): ReactElement {
+function CancelList({ what, isOffered, step, reset }: CancelListProps): ReactElement | null {
   const [isOpen, setOpen] = useState(false);
   const close = (): void => {
     setOpen(false);
     reset();
   };
+  if (!isOffered && !isOpen) return null;
   return (
     <>
       <button type="button" className="btn" onClick={() => setOpen(true)}>
@@ -162,7 +161,7 @@ const none = { matched: 0, cancelled: 0, cancelling: 0, skipped: 0 };
 const beginning = { sum: none, cursor: undefined };
 
 /** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed. */
-function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { close: () => void }): ReactElement {
+function CancelWalk({ what, step, close }: Omit<CancelListProps, 'isOffered' | 'reset'> & { close: () => void }): ReactElement {
   const [{ at, sum, cursor: next }, setWalk] = useState<Walk>({ at: 'counting', ...beginning });
   const [failure, setFailure] = useState<string | null>(null);
   const isGone = useRef(false);

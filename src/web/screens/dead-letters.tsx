@@ -73,7 +73,7 @@ function OfDeliveries(): ReactElement {
       actions={
         <>
           <Kinds />
-          {list.rows.length === 0 ? null : <PlanReplay what="deliveries" filter={severalOf(query, 'routeId', 'destinationId')} />}
+          <PlanReplay what="deliveries" filter={severalOf(query, 'routeId', 'destinationId')} isOffered={list.rows.length > 0} />
           <AsCode name="GET /deliveries" input={{ query }} />
         </>
       }
@@ -120,9 +120,11 @@ function OfMessages(): ReactElement {
       actions={
         <>
           <Kinds />
-          {list.rows.length === 0 ? null : (
-            <PlanReplay what="messages" filter={severalOf(query, 'eventType', 'applicationId', 'endpointId')} />
-          )}
+          <PlanReplay
+            what="messages"
+            filter={severalOf(query, 'eventType', 'applicationId', 'endpointId')}
+            isOffered={list.rows.length > 0}
+          />
           <AsCode name="GET /outbound-messages" input={{ query }} />
         </>
       }

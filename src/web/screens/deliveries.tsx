@@ -93,9 +93,11 @@ export function Deliveries(): ReactElement {
       title="Deliveries"
       actions={
         <>
-          {list.rows.length === 0 ? null : (
-            <CancelDeliveries filter={severalOf(filter, 'routeId', 'destinationId')} status={status?.split(',')} />
-          )}
+          <CancelDeliveries
+            filter={severalOf(filter, 'routeId', 'destinationId')}
+            status={status?.split(',')}
+            isOffered={list.rows.length > 0}
+          />
           <AsCode name="GET /deliveries" input={{ query }} />
         </>
       }

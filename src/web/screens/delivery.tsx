@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { Fragment, type ReactElement } from 'react';
 import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
@@ -37,10 +37,10 @@ export function DeliveryStory(): ReactElement {
       sentTo={target?.type === 'http' && target.method !== undefined ? { method: target.method, url: target.url, payloadCommand } : null}
       error={error}
       actions={
-        <>
+        <Fragment key={id}>
           <CancelDelivery id={id} status={delivery?.status} />
           <ReplayDelivery id={id} eventId={delivery?.eventId} />
-        </>
+        </Fragment>
       }
       facts={
         delivery === undefined ? null : (

@@ -18,8 +18,8 @@ import { PlanReplay } from './plan-replay.tsx';
 
 type Event = RowOf<'GET /events'>;
 
-/** That the filter of a replay takes. */
-const maxIds = 100;
+/** The filter of a replay takes so many ids. */
+const maxReplayed = 100;
 
 const statuses = ['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes'];
 const fields: readonly FilterField[] = [
@@ -41,8 +41,8 @@ const columns: readonly Column<Event>[] = [
 const keyOf = ({ id }: Event): string => id;
 /** Of events that reached no route. */
 const replayActs = (rows: readonly Event[]): ReactElement =>
-  rows.length > maxIds ? (
-    <span>A replay takes up to {maxIds} of them.</span>
+  rows.length > maxReplayed ? (
+    <span>A replay takes up to {maxReplayed} of them.</span>
   ) : (
     <PlanReplay what="events" filter={{ id: rows.map(keyOf) }} />
   );
@@ -62,7 +62,7 @@ export function Events(): ReactElement {
       title="Events"
       actions={
         <>
-          {isUnreached && list.rows.length > 0 ? <PlanReplay what="events" filter={severalOf(query, 'sourceId')} /> : null}
+          {isUnreached ? <PlanReplay what="events" filter={severalOf(query, 'sourceId')} isOffered={list.rows.length > 0} /> : null}
           <AsCode name="GET /events" input={{ query }} />
         </>
       }

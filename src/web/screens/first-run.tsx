@@ -10,7 +10,7 @@ import { Command } from '../ui/notices.tsx';
 import { useNow } from '../ui/time.tsx';
 
 const listed = 4;
-/** Whoever sends the first event looks at this screen. */
+/** A user who sends the first event waits for it at this screen. */
 const everyMs = 1000;
 const sample = { type: 'order.paid', total: 900 };
 

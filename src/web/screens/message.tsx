@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { Fragment, type ReactElement } from 'react';
 import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
@@ -44,10 +44,10 @@ export function MessageStory(): ReactElement {
       sentTo={url === null ? null : { method: 'POST', url, payloadCommand }}
       error={error}
       actions={
-        <>
+        <Fragment key={id}>
           <CancelMessage id={id} status={message?.status} />
           <ReplayMessage id={id} />
-        </>
+        </Fragment>
       }
       facts={
         message === undefined ? null : (

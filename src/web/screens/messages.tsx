@@ -62,9 +62,11 @@ export function Messages(): ReactElement {
       title="Messages"
       actions={
         <>
-          {list.rows.length === 0 ? null : (
-            <CancelMessages filter={severalOf(filter, 'eventType', 'applicationId', 'endpointId')} status={status?.split(',')} />
-          )}
+          <CancelMessages
+            filter={severalOf(filter, 'eventType', 'applicationId', 'endpointId')}
+            status={status?.split(',')}
+            isOffered={list.rows.length > 0}
+          />
           <AsCode name="GET /outbound-messages" input={{ query }} />
           <SendEvent />
         </>

@@ -14,18 +14,21 @@ export interface PlanReplayProps {
   /** Events: those that reached no route. */
   what: 'deliveries' | 'messages' | 'events';
   filter: NonNullable<Body['filter']>;
+  /** False where the list is empty: there is no button. A dialog that is open stays. */
+  isOffered?: boolean;
 }
 
 const usualRate = 50;
 const usualStop = 20;
 
-/** Counts what the filter selects, says what it will do, and starts it. */
-export function PlanReplay({ what, filter }: PlanReplayProps): ReactElement {
+/** Counts what the filter selects, shows the plan, and starts it. */
+export function PlanReplay({ what, filter, isOffered = true }: PlanReplayProps): ReactElement | null {
   const [plan, setPlan] = useState<string | null>(null);
   const create = useWrite('POST /replays');
   const countFirst = (): void => {
     create.mutate({ body: { what, filter, dryRun: true, ratePerSecond: usualRate } }, { onSuccess: ({ id }) => setPlan(id) });
   };
+  if (!isOffered && plan === null && !create.isPending && create.error === null) return null;
   return (
     <>
       <button type="button" className="btn is-primary" disabled={create.isPending} onClick={countFirst}>
@@ -42,7 +45,7 @@ export function PlanReplay({ what, filter }: PlanReplayProps): ReactElement {
   );
 }
 
-function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close: () => void }): ReactElement {
+function Plan({ id, what, filter, close }: Omit<PlanReplayProps, 'isOffered'> & { id: string; close: () => void }): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
   const [rate, setRate] = useState(usualRate);

@@ -11,9 +11,9 @@ import { type Resent, useSendElsewhere } from './send-elsewhere.ts';
 /** Sends a delivery again, to its destination or to another one, and opens the new one. `eventId`: of its event; undefined: not read yet. */
 export function ReplayDelivery({ id, eventId }: { id: string; eventId: string | undefined }): ReactElement {
   const own = useWrite('POST /deliveries/{id}/replay');
-  const other = useSendElsewhere(id, eventId ?? '');
+  const other = useSendElsewhere(id);
   const [to, setTo] = useState('');
-  const isOwn = to === '';
+  const elsewhere = to === '' || eventId === undefined ? null : { to, eventId };
   const reset = (): void => {
     own.reset();
     other.reset();
@@ -22,16 +22,18 @@ export function ReplayDelivery({ id, eventId }: { id: string; eventId: string | 
   return (
     <SendAgain
       text={
-        isOwn
+        elsewhere === null
           ? 'The same payload goes to the destination of the route as it is today, as a delivery of its own. The receiver gets it even if it has it already. It counts as a message of the month.'
           : 'The same payload goes to the chosen destination alone, as a delivery of the same route. The receiver gets it even if it has it already. It counts as a message of the month. This makes a replay of one delivery.'
       }
       isBusy={own.isPending || other.isPending}
-      error={isOwn ? (own.error?.message ?? null) : other.error}
+      error={elsewhere === null ? (own.error?.message ?? null) : other.error}
       reset={reset}
-      send={async () => (isOwn ? { deliveryId: (await own.mutateAsync({ path: { id } })).newDeliveryId } : await other.send(to))}
+      send={async () =>
+        elsewhere === null ? { deliveryId: (await own.mutateAsync({ path: { id } })).newDeliveryId } : await other.send(elsewhere)
+      }
     >
-      <DestinationChoice value={to} onChange={setTo} />
+      {eventId === undefined ? undefined : <DestinationChoice value={to} onChange={setTo} />}
     </SendAgain>
   );
 }

@@ -10,39 +10,48 @@ export type Resent = { deliveryId: string } | { messageId: string } | { replayId
 /** What a replay of deliveries takes. */
 const statuses = ['delivered', 'failed', 'filtered', 'transform_failed', 'dlq'] as const;
 const everyMs = 300;
-/** After it the page of the replay says what it waits for. */
+/** After it the page of the replay opens, which shows what the replay waits for. */
 const longestMs = 10_000;
 
+interface Try {
+  to: string;
+  name: string;
+  /** Null: the API has not answered yet. */
+  created: Replay | null;
+}
+
 /** Sends a delivery to another destination, by a replay of this one delivery. */
-export function useSendElsewhere(id: string, eventId: string) {
+export function useSendElsewhere(id: string) {
   const organization = useOrganization();
   const create = useWrite('POST /replays');
   const [state, setState] = useState<{ isWaiting: boolean; error: string | null }>({ isWaiting: false, error: null });
-  // A second press, after an answer that was lost, names the same replay: it does not run twice.
-  const name = useRef({ to: '', text: '' });
-  const send = async (to: string): Promise<Resent> => {
-    if (name.current.to !== to) name.current = { to, text: `replay-${Date.now().toString(36)}` };
+  // A second press, after an answer that was lost, is about the same replay: it does not run twice.
+  const last = useRef<Try | null>(null);
+  const send = async ({ to, eventId }: { to: string; eventId: string }): Promise<Resent> => {
+    const current = last.current?.to === to ? last.current : { to, name: `replay-${Date.now().toString(36)}`, created: null };
+    last.current = current;
     setState({ isWaiting: true, error: null });
     try {
       const body = {
-        name: name.current.text,
+        name: current.name,
         what: 'deliveries' as const,
         filter: { id: [id], status: [...statuses] },
         toDestinationId: to,
       };
-      const created = await create.mutateAsync({ body });
-      const replay = await endOf(created, organization);
-      if (isUnderWay(replay)) return { replayId: replay.id };
+      current.created ??= await create.mutateAsync({ body });
+      const replay = await endOf(current.created, organization);
+      if (!hasEnded(replay)) return { replayId: replay.id };
+      // The event may have an earlier delivery to the destination, which is another one.
+      if (replay.queued === 0) {
+        // The next press is another try.
+        if (last.current === current) last.current = null;
+        throw new Error(refusal(replay));
+      }
       const query = { eventId, destinationId: [to], limit: 100 };
       const { data } = await call('GET /deliveries', { query }, { organization });
       const made = data.find(({ replayedFrom }) => replayedFrom === id);
-      if (made === undefined) {
-        // The next press is another try.
-        name.current = { to: '', text: '' };
-        throw new Error(refusal(replay));
-      }
       setState({ isWaiting: false, error: null });
-      return { deliveryId: made.id };
+      return made === undefined ? { replayId: replay.id } : { deliveryId: made.id };
     } catch (thrown) {
       setState({ isWaiting: false, error: thrown instanceof Error ? thrown.message : String(thrown) });
       throw thrown;
@@ -50,10 +59,14 @@ export function useSendElsewhere(id: string, eventId: string) {
   };
   const reset = (): void => {
     create.reset();
-    name.current = { to: '', text: '' };
+    last.current = null;
     setState({ isWaiting: false, error: null });
   };
   return { send, reset, isPending: state.isWaiting, error: state.error };
+}
+
+function hasEnded(replay: Replay): boolean {
+  return !isUnderWay(replay) && replay.phase !== 'Suspended';
 }
 
 /** The replay once it has ended, or after ten seconds as it stands. */
@@ -61,13 +74,14 @@ async function endOf(created: Replay, organization: string): Promise<Replay> {
   const { signal } = new AbortController();
   const untilMs = Date.now() + longestMs;
   for (let replay = created; ; ) {
-    if (!isUnderWay(replay) || Date.now() > untilMs) return replay;
+    if (hasEnded(replay) || Date.now() > untilMs) return replay;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
     replay = await patiently(() => call('GET /replays/{id}', { path: { id: created.id } }, { organization }), signal);
   }
 }
 
-function refusal({ failure, skippedByReason }: Replay): string {
+function refusal({ phase, failure, skippedByReason }: Replay): string {
+  if (phase === 'Cancelled') return 'It was not sent: the replay was cancelled.';
   if (failure !== null) return `It was not sent: ${failure.message}`;
   const [reason] = Object.keys(skippedByReason);
   return reason === undefined

@@ -29,7 +29,7 @@ const rowsShown = 20;
 /** One target: how it does, what waits for it, and what was sent to it. */
 export function Target(): ReactElement {
   const { id } = useParams({ from: '/o/$org/targets/$id' });
-  return isEndpointId(id) ? <EndpointPage id={id} /> : <DestinationPage id={id} />;
+  return isEndpointId(id) ? <EndpointPage key={id} id={id} /> : <DestinationPage key={id} id={id} />;
 }
 
 function DestinationPage({ id }: { id: string }): ReactElement {
