@@ -128,7 +128,7 @@ describe('the secret of an endpoint is rotated,', () => {
   const versionOf = async (id: string): Promise<number> =>
     (await suite.rest.send('GET', `/api/webhook-endpoints/${id}`)).body.data.secretVersion;
 
-  test('and until the answer comes nothing closes the dialog, and whoever leaves the page is asked', async () => {
+  test('and until the answer comes nothing closes the dialog, and the page asks before it is left', async () => {
     const { page, id, question, rotate } = await openRotation('patient');
     const release = await heldAnswer(page, '/rotate-secret');
     await rotate.click();

@@ -274,7 +274,7 @@ test('the keyboard alone leads from the address to the story of an event, and se
   expectSound();
 });
 
-test('whoever sets up a source sees within seconds why its sender is refused, with what to do, and never the signature', async () => {
+test('a user who sets up a source sees within seconds why its sender is refused, with what to do, and never the signature', async () => {
   const source = await made('sources', { name: 'signed', provider: 'stripe', signingSecret: 'a-long-random-secret' });
   const page = await open(`o/default/sources?at=${source}`);
   await page.getByText('Stripe-Signature: t=<seconds>,v1=<hex>', { exact: false }).waitFor();

@@ -10,7 +10,7 @@ export interface ShownSecret {
 }
 
 export interface SecretGuard {
-  /** From now on whoever leaves the page is asked. */
+  /** From now on the page asks before it is left. */
   hold: () => void;
   letGo: () => void;
   /** Stands in the dialog that is open. */
@@ -19,13 +19,13 @@ export interface SecretGuard {
 
 const signingSecret = { noun: 'secret', remedy: 'rotate it' };
 
-/** Asks whoever leaves the page while a secret is on its way or is shown. `remedy`: what else there is to do. */
+/** Asks before the page is left while a secret is on its way or is shown. `remedy`: what else there is to do. */
 export function useSecretGuard({ noun, remedy } = signingSecret): SecretGuard {
   const isHeld = useRef(false);
   const question = useLeaveQuestion({
     title: `Leave without the ${noun}?`,
     isNeeded: () => isHeld.current,
-    children: <p>It is not shown again. Whoever has not stored it has to {remedy}.</p>,
+    children: <p>It is not shown again. If you have not stored it, you have to {remedy}.</p>,
   });
   return {
     hold: () => {
@@ -46,7 +46,7 @@ export interface ShownOnceProps {
   children: ReactNode;
 }
 
-/** Shows something for the only time. Nothing but its button closes it, and whoever leaves the page is asked. */
+/** Shows something for the only time. Nothing but its button closes it, and the page asks before it is left. */
 export function ShownOnce({ title, guard, onStored, children }: ShownOnceProps): ReactElement {
   return (
     <Dialog title={title} isOpen needsAct onClose={onStored}>

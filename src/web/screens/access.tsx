@@ -129,7 +129,7 @@ function SessionRow({ session }: { session: KnownSession }): ReactElement {
           question={`Revoke the session of ${who}?`}
           write={{ ...revoke, mutate: () => revoke.mutate({ path: { id } }) }}
         >
-          <p>The browser at {address} is signed out at its next call. Whoever has the credential can sign in again.</p>
+          <p>The browser at {address} is signed out at its next call. Anyone who has the credential can sign in again.</p>
         </AskedAct>
       </td>
     </tr>

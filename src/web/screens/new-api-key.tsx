@@ -153,7 +153,7 @@ function NewKey({ made: { key, apiKey }, guard, onStored }: { made: Made; guard:
   return (
     <ShownOnce title={`Store the key ${apiKey.name}`} guard={guard} onStored={onStored}>
       <p>
-        Programs send it in the header <code>x-api-key</code>. It is not shown again. Whoever has it may do what its role allows.
+        Programs send it in the header <code>x-api-key</code>. It is not shown again. Anyone who has it may do what its role allows.
       </p>
       <p className="row">
         <code>{key}</code>

@@ -39,7 +39,7 @@ export function fieldsIn(field: FormField, whole: Whole): readonly FormField[] {
   return node.kind === 'branches' ? (node.branches[String(effectiveValue(whole.fields, whole.body, node.on))] ?? []) : [];
 }
 
-/** The body without the fields that do not count. Members that the form does not know stay: the API says what it thinks of them. */
+/** The body without the fields that do not count. Members that the form does not know stay: the API judges them. */
 export function sentBody(fields: readonly FormField[], body: Body, whole: Whole = { fields, body }): Body {
   let sent = body;
   for (const field of fields) {

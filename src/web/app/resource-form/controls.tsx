@@ -44,7 +44,7 @@ const linesIn = (text: string): string[] | undefined => {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.length === 0 ? undefined : lines.map((line) => line.trim());
 };
-/** What is no number stays a text, of which the API says what it thinks. */
+/** What is no number stays a text, which the API judges. */
 const numbersIn = (text: string): unknown[] | undefined => linesIn(text)?.map(numberIn);
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value));
 
