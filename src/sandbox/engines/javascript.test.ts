@@ -88,6 +88,15 @@ test.each([
   expect((await run(code)) ?? null).toBeNull();
 });
 
+test.each(['for (const n of [1]) { const m = n; }', 'if (false) {}'])(
+  'a loop or branch at the end gives the code no value: transform is called after %s',
+  async (end) => {
+    const code = `let note;\nfunction transform(event) { note(event); return event.payload; }\nnote = function (event) { event.payload.n = 2; };\n${end}`;
+    await javascriptEngine.check(code);
+    expect(await run(code)).toEqual(await run('function transform(event) { event.payload.n = 2; return event.payload; }'));
+  },
+);
+
 const nothing = 'the code neither defines a function "transform" nor has a value';
 const notAFunction = 'transform is not a function';
 const returnsNothing = 'the function has no return with a value, so that no event would be delivered';
