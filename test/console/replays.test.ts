@@ -234,7 +234,7 @@ test('a replay to another destination that sends nothing is refused, and does no
     '**/replays',
     async (route) => {
       const response = await answerTo(route, { ...route.request().postDataJSON(), suspend: true });
-      const path = `/api/replays/${(await response.json()).id}`;
+      const path = `/api/replays/${JSON.parse(await response.text()).id}`;
       await suite.rest.send('PATCH', path, { cancel: true });
       await eventually(async () => expect((await suite.rest.send('GET', path)).body.phase).toBe('Cancelled'));
       await route.fulfill({ response });
