@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import luaparse from 'luaparse';
 import type { FieldTables } from '../src/redis/script-text.ts';
 
-/** The argument of each command with which the fields begin, and how many arguments follow each other from field to field; 0: there is one field. */
+/** How many arguments lie between two fields of each command; 0: it has one field. */
 const commands = new Map([
   ...['HGET', 'HEXISTS', 'HINCRBY', 'HINCRBYFLOAT', 'HSETNX', 'HSTRLEN'].map((name) => [name, 0] as const),
   ...['HMGET', 'HDEL'].map((name) => [name, 1] as const),

@@ -81,8 +81,8 @@ unpack_packages() {
   for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory "$1"; done
   rm -rf "$1/debootstrap" "$1"/var/cache/apt/archives/*.deb
   for name in passwd group; do cp "$1/usr/share/base-passwd/$name.master" "$1/etc/$name"; done
-  # A link to that of this machine.
-  rm -f "$1/proc"
+  # In a container debootstrap makes a link to that of this machine.
+  [ ! -L "$1/proc" ] || rm "$1/proc"
   mkdir -p "$1/proc" "$1/etc/ssl/certs" "$1/usr/local/bin"
 }
 
@@ -94,9 +94,10 @@ node_into() {
   mkdir -p "$packages" "$modules"
   npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error --force "node-linux-$cpu@24" npm@11 >/dev/null ||
     die 'could not fetch Node 24 from the npm registry'
-  cp "$packages/node_modules/node-linux-$cpu/bin/node" "$1/usr/local/bin/node"
   cp -r "$packages/node_modules/npm" "$modules/npm"
   for name in npm npx; do ln -sf "../lib/node_modules/npm/bin/$name-cli.js" "$1/usr/local/bin/$name"; done
+  # Last: with it the files are complete.
+  cp "$packages/node_modules/node-linux-$cpu/bin/node" "$1/usr/local/bin/node"
 }
 
 # Sets `npm_secret` to the options that give a build this machine's npm configuration. The configuration never goes into a layer.

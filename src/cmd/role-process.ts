@@ -44,7 +44,7 @@ export const trafficHeapGrowthPercent = 150;
 
 /**
  * Lets buffers count as the heap does, where payloads may be above 1 MiB. V8 would collect all of the heap for every 64 MB of buffers that come and go, which is once
- * for each payload of 25 MiB, and nothing else goes on meanwhile (hack/bench/large.ts).
+ * for each payload of 25 MiB, and stops the process (hack/bench/large.ts).
  */
 export function countBuffersAsHeap(): void {
   setFlagsFromString('--external-memory-accounted-in-global-limit');

@@ -117,7 +117,7 @@ test('selected dead letters are sent again once, also when the second press come
   await question.getByRole('button', { name: 'Send 2 deliveries again' }).click();
   await question.getByText('It is not known whether this was done.').waitFor();
   await question.getByRole('button', { name: 'Go on' }).click();
-  await question.getByText('This press has changed nothing.').waitFor();
+  await question.getByText('This request changed nothing.').waitFor();
   await page.clock.fastForward(121_000);
   await question.getByRole('button', { name: 'Go on' }).click();
   await question.getByText('2 deliveries are sent again.').waitFor();

@@ -115,7 +115,7 @@ describeInCluster('a second installation in the cluster', () => {
     expect(await statusOfEvent(second.namespace, 'posthorn-two-ingest', ofFirst.namespace)).toBe(404);
   }, 300_000);
 
-  test('goes on while user and password of Redis change', async () => {
+  test('delivers without interruption while user and password of Redis change', async () => {
     await installation.setUser('>two');
     const url = installation.redisUrl('two');
     await installation.rotates(() => installation.putSecret('redis', { POSTHORN_REDIS_URL: url }), 'redis/POSTHORN_REDIS_URL', url);
@@ -124,7 +124,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('goes on while the authority and the certificates of Redis and of its clients change', async () => {
+  test('delivers without interruption while the authority and the certificates of Redis and of its clients change', async () => {
     const both = installation.authority.text + next.text;
     await installation.rotates(() => installation.putSecret('redis-ca', { 'ca.crt': both }), 'redis-ca/ca.crt', next.text.trim());
     installation.entrance.use({ shown: next, trusted: [installation.authority, next] });
@@ -142,7 +142,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('goes on while the admin key changes, and the earlier one ends', async () => {
+  test('delivers without interruption while the admin key changes, and the earlier one ends', async () => {
     const earlier = await installation.secretValue('posthorn-two-api-key', 'api-key');
     const key = `ph_${randomBytes(24).toString('hex')}`;
     expect(await statusOfKey(earlier)).toBe(200);
@@ -154,7 +154,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('goes on while the encryption keys change, and seals nothing anew of the first installation', async () => {
+  test('delivers without interruption while the encryption keys change, and seals nothing anew of the first installation', async () => {
     const encryptionKeys = await installation.secretValue('posthorn-two-encryption', 'POSTHORN_ENCRYPTION_KEYS');
     const versions = await versionsOfFirst();
     const another = `k2:${randomBytes(32).toString('base64')}`;
@@ -197,7 +197,7 @@ describeInCluster('a second installation in the cluster', () => {
     expect(await versionsOfFirst()).toEqual(versions);
   }, 900_000);
 
-  test('goes on while the password of the SMTP server changes, and sends e-mails with the new one', async () => {
+  test('delivers without interruption while the password of the SMTP server changes, and sends e-mails with the new one', async () => {
     await kubectlApply([
       {
         apiVersion: 'posthorn.dev/v1alpha1',
@@ -221,7 +221,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('goes on while the password of the proxy changes', async () => {
+  test('delivers without interruption while the password of the proxy changes', async () => {
     const url = installation.proxy.url.replace('s3%3Acret', 'another');
     installation.proxy.passwords.add('another');
     await workersOfSecondAreReplaced(() => installation.putSecret('proxy', { POSTHORN_EGRESS_PROXY_URL: url }));
@@ -229,7 +229,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('goes on while the token of the destination and the authority of the receiver change', async () => {
+  test('delivers without interruption while the token of the destination and the authority of the receiver change', async () => {
     tokens.add(`Bearer ${token('two')}`);
     await load.putSecret('token', token('two'));
     await eventually('the new token to arrive', patienceMs, () => load.newestRequest?.headers.authorization === `Bearer ${token('two')}`);
@@ -267,7 +267,7 @@ describeInCluster('a second installation in the cluster', () => {
     expect(load.newest()).toBeLessThan(waitingNumber);
   }, 300_000);
 
-  test('is uninstalled, and the first one goes on with nothing changed', async () => {
+  test('is uninstalled, and nothing of the first installation changes', async () => {
     const versions = await versionsOfFirst();
     const repeatedBefore = ofFirst.repeated.length;
     await installation.uninstall();

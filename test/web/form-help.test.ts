@@ -9,7 +9,7 @@ test('a form names other fields by their labels, and what is no field as it is',
   expect(formHelp('Deliveries per rateUnit. See metaData.', names)).toBe('Deliveries per “Rate unit”. See metaData.');
 });
 
-test('a form says of an empty field what the API says of null', () => {
+test('descriptions in forms replace null by an empty field', () => {
   expect(formHelp('A text. null removes it.', names)).toBe('A text. Emptied, it is removed.');
   expect(formHelp('Seconds. Null: never.', names)).toBe('Seconds. Empty: never.');
 });

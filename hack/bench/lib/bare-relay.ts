@@ -6,12 +6,11 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { Redis } from 'ioredis';
 import { Agent } from 'undici';
 import { setUncopied } from '../../../src/redis/uncopied-set.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { startRedis } from '../../../test/support/redis.ts';
 import { withAof } from './redis-options.ts';
 
 export interface BareRelay {
   origin: string;
-  redis: RedisServer;
   pids: number[];
   stop(): Promise<void>;
 }
@@ -31,7 +30,6 @@ export async function startBareRelay(receivers: Record<string, string>): Promise
   const [[port]] = (await Promise.all(children.map((child) => once(child, 'message')))) as [[number], [number]];
   return {
     origin: `http://127.0.0.1:${port}`,
-    redis,
     pids: [redis.pid, ...children.map(({ pid = 0 }) => pid)],
     stop: async () => {
       for (const child of children) child.kill();

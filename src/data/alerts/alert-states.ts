@@ -33,7 +33,7 @@ const subjects: ReadonlyMap<string, AlertSubject> = new Map(
 );
 
 /** What one of Posthorn's own events is about, as a letter in Redis (`../queue/includes/own-events.lua`). */
-const { toldQuota: _, ...ownKinds } = hashFields.ownEvents;
+const { notedQuota: _, ...ownKinds } = hashFields.ownEvents;
 export type OwnKind = keyof typeof ownKinds;
 const ownKindsByLetter: ReadonlyMap<string, OwnKind> = new Map(Object.entries(ownKinds).map(([kind, letter]) => [letter, kind as OwnKind]));
 

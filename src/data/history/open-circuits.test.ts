@@ -20,7 +20,7 @@ async function cutOff(shard: number, ...destinationIds: string[]): Promise<strin
   return ids;
 }
 
-test('Deliveries that wait for an open circuit are found without a look at those to other destinations.', async () => {
+test('Deliveries that wait for an open circuit are listed from the indexes of their destinations alone.', async () => {
   const ids = [...(await cutOff(0, 'dst_a')), ...(await cutOff(1, 'dst_b', 'dst_c'))];
   for (let i = 0; i < 40; i++) await suite.queues.send('dst_d', i % 2);
   for (const shard of [0, 1]) await settleAll(suite.queues.of(shard), 'w1', await suite.queues.take(shard), delivered);
@@ -41,7 +41,7 @@ test('Deliveries that wait for the circuit of a failover destination are listed 
   expect(items.map((each) => [each.id, each.destinationId])).toEqual([[id, 'dst_b']]);
 });
 
-test('A list of deliveries that wait for open circuits goes on where it was when some close, and when very many open.', async () => {
+test('A list of deliveries that wait for open circuits continues at its cursor when some close, and when very many open.', async () => {
   const destinations = Array.from({ length: 70 }, (_, i) => `dst_${i}`);
   const few = await cutOff(0, ...destinations.slice(0, 6));
   const newest = await waiting(2);

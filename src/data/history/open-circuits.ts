@@ -11,7 +11,7 @@ const maxDestinations = 64;
 /**
  * How a list is read whose members all wait for an open circuit: from the indexes of the destinations that have one, in the shards of these circuits;
  * undefined: from the index of the organization, because these are too many. `mark`: as of `failureWalk`. A list whose circuits become too many meanwhile
- * goes on in that index, where deliveries that have failed over stand by their creation, and not by their last move: such a delivery may come twice.
+ * continues in that index, which has deliveries that failed over at their creation time: one may be listed twice.
  */
 export async function openCircuitWalk(
   circuits: Pick<Circuits, 'brokenOf'>,

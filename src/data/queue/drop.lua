@@ -44,7 +44,7 @@ if budget > 0 then
   call('HDEL', P .. 't:' .. n, F.target.paused_since_ms, F.target.blocked_by, F.target.revision, F.target.circuit_state,
     F.target.consecutive_failures, F.target.successful_probes, F.target.cooldown_end_ms, F.target.outage_began_ms, F.target.ramp_began_ms,
     F.target.failover_targets, F.target.failover_after, F.target.has_alerts, F.target.shared_limiter, F.target.moves_on, F.target.seen_fresh_entry,
-    F.target.seen_retry_entry, F.target.paused_for, F.target.has_own_events, F.target.told_disabled, F.target.told_disabling,
+    F.target.seen_retry_entry, F.target.paused_for, F.target.has_own_events, F.target.noted_disabled, F.target.noted_disabling,
     F.target.failover_awaited)
   call('SREM', P .. 'paused', n)
   call('SREM', P .. 'broken', n)

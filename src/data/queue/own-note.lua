@@ -11,11 +11,11 @@
 
 local note = decoded(ARGV[1])
 local n = call('HGET', P .. 'tn:' .. note.org, note.route .. ' ' .. note.destination)
-local told = note.kind == F.own_events.disabled and F.target.told_disabled or F.target.told_disabling
-local t = n and call('HMGET', P .. 't:' .. n, F.target.has_own_events, told) or {}
+local noted = note.kind == F.own_events.disabled and F.target.noted_disabled or F.target.noted_disabling
+local t = n and call('HMGET', P .. 't:' .. n, F.target.has_own_events, noted) or {}
 if not t[1] or tonumber(t[2] or '0') >= note.number then
   return 0
 end
-call('HSET', P .. 't:' .. n, told, note.number)
+call('HSET', P .. 't:' .. n, noted, note.number)
 note_own(note.kind, note.org, note.route, note.destination, note.message, note.reason)
 return 1

@@ -13,10 +13,10 @@
 local note = decoded(ARGV[1])
 local key = P .. 'oe:' .. note.org
 if note.kind == F.own_events.quota_reached then
-  if tonumber(call('HGET', key, F.own_events.told_quota) or '0') >= note.number then
+  if tonumber(call('HGET', key, F.own_events.noted_quota) or '0') >= note.number then
     return 0
   end
-  call('HSET', key, F.own_events.told_quota, note.number)
+  call('HSET', key, F.own_events.noted_quota, note.number)
   keep_own(key, own_number_kept_ms)
 end
 note_own(note.kind, note.org, '-', note.about, '-', note.data, note.hop)

@@ -102,8 +102,8 @@ export const hashFields = {
     /** Its organization receives Posthorn's own events (`../queue/includes/own-events.lua`). */
     hasOwnEvents: 'oe',
     /** What was noted last of the endpoint's coming disabling and of its disabling (`../queue/own-note.lua`). */
-    toldDisabling: 'ow',
-    toldDisabled: 'od',
+    notedDisabling: 'ow',
+    notedDisabled: 'od',
     /** See `includes/target.lua`. */
     blockedBy: 'b',
     hasRetryLane: 'rl',
@@ -213,7 +213,7 @@ export const hashFields = {
     quotaReached: 'm',
     secretRotated: 's',
     /** The month and step that were noted last. */
-    toldQuota: 'mn',
+    notedQuota: 'mn',
   },
   /** `ctl` of a shard; also `cancelled destination`, `expired endpoint` and the like: how many messages ended so (`../queue/includes/finish.lua`). */
   control: {

@@ -19,7 +19,7 @@ import { LRUCache } from 'lru-cache';
 export interface ValuelessScript {
   /** What is wrong when there is no such function once it has run. */
   complaint: string;
-  /** Its text alone says so. */
+  /** True without running it. */
   isCertain: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface ListScreenProps<Row> {
   /** What Enter does; absent: the drawer shows all there is. */
   open?: (key: string) => void;
   drawer: (key: string, close: () => void) => ReactNode;
-  /** What can be done with rows that are checked; `clear` lets go of them. Absent: rows cannot be checked. */
+  /** What can be done with rows that are checked; `clear` drops the selection. Absent: rows cannot be checked. */
   acts?: ((rows: readonly Row[], clear: () => void) => ReactNode) | undefined;
   /** Stands above the filters. */
   head?: ReactNode;

@@ -5,26 +5,24 @@ import { Icon } from '../ui/icon.tsx';
 import { offerUndo } from '../ui/toast.tsx';
 
 /** What is known of an act that has failed. */
-function outcomeWords({ code, isUnknown, wasKeyed }: ApiError): string {
+function outcomeWords({ code, isUnknown, wasKeyed }: ApiError, within: string): string {
   if (code === 'FIELD_MANAGED') return 'Its declaration owns this.';
   // The first request with the key may still be under way.
-  if (code === 'IDEMPOTENCY_CONFLICT') return 'This press has changed nothing.';
+  if (code === 'IDEMPOTENCY_CONFLICT') return 'This request changed nothing.';
   if (!isUnknown) return 'Nothing was changed.';
-  const again = wasKeyed
-    ? ' A second press within 2 minutes sends the same request: it is carried out once, and gives the same answer.'
-    : '';
+  const again = wasKeyed ? ` A second press${within} sends the same request: it is carried out once, and gives the same answer.` : '';
   return `It is not known whether this was done.${again}`;
 }
 
-/** Why the API did not do it, or that nobody knows whether it did. What Git owns is changed there. */
-export function Refusal({ error }: { error: ApiError | null }): ReactElement | null {
+/** Why the API did not do it, or that nobody knows whether it did. What Git owns is changed there. `isKept`: a second press is the same request at any time. */
+export function Refusal({ error, isKept = false }: { error: ApiError | null; isKept?: boolean }): ReactElement | null {
   if (error === null) return null;
   return (
     <div className="note is-bad" role="alert">
       <Icon name={error.code === 'FIELD_MANAGED' ? 'git' : 'fail'} />
       <div>
         <p>
-          <strong>{outcomeWords(error)}</strong> {error.message}
+          <strong>{outcomeWords(error, isKept ? '' : ' within 2 minutes')}</strong> {error.message}
         </p>
         {error.requestId === null ? null : (
           <p className="small">

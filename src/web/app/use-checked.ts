@@ -20,7 +20,7 @@ export interface Checked<Row> {
   clear: () => void;
 }
 
-/** The rows of a list that are checked, until it lists something else. `x` checks the selected row, Shift X all from the last checked one, Escape lets go of all. */
+/** The rows of a list that are checked, until it lists something else. `x` checks the selected row, Shift X all from the last checked one, Escape clears the selection. */
 export function useChecked<Row>({ list: { key: of, rows }, keyOf, selected, isOn }: CheckedOptions<Row>): Checked<Row> {
   const [state, setState] = useState<{ of: string; byKey: ReadonlyMap<string, Row> }>({ of, byKey: new Map() });
   const byKey = useMemo(() => (state.of === of ? state.byKey : new Map<string, Row>()), [state, of]);

@@ -295,7 +295,7 @@ function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onSta
         </>
       )}
       <LeftAlone results={notDone} />
-      <Refusal error={failure} />
+      <Refusal error={failure} isKept />
       <div className="btn-row is-end">
         {at === 'done' ? <NewOnes ids={done.flatMap(({ newId }) => newId ?? [])} /> : null}
         <button type="button" className={at === 'done' ? 'btn is-primary' : 'btn is-quiet'} onClick={close}>

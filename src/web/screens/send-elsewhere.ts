@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { patiently } from '../app/patiently.ts';
 import { useOrganization, useWrite } from '../app/use-api.ts';
@@ -25,11 +25,15 @@ export function useSendElsewhere(id: string) {
   const organization = useOrganization();
   const create = useWrite('POST /replays');
   const [state, setState] = useState<{ isWaiting: boolean; error: string | null }>({ isWaiting: false, error: null });
-  // A second press, after an answer that was lost, is about the same replay: it does not run twice.
+  // A repeated press reuses the replay, so that it runs once.
   const last = useRef<Try | null>(null);
+  const waiting = useRef(new AbortController());
+  useEffect(() => () => waiting.current.abort(), []);
   const send = async ({ to, eventId }: { to: string; eventId: string }): Promise<Resent> => {
     const current = last.current?.to === to ? last.current : { to, name: `replay-${Date.now().toString(36)}`, created: null };
     last.current = current;
+    waiting.current = new AbortController();
+    const { signal } = waiting.current;
     setState({ isWaiting: true, error: null });
     try {
       const body = {
@@ -39,7 +43,7 @@ export function useSendElsewhere(id: string) {
         toDestinationId: to,
       };
       current.created ??= await create.mutateAsync({ body });
-      const replay = await endOf(current.created, organization);
+      const replay = await endOf(current.created, organization, signal);
       if (!hasEnded(replay)) return { replayId: replay.id };
       // The event may have an earlier delivery to the destination, which is another one.
       if (replay.queued === 0) {
@@ -50,14 +54,15 @@ export function useSendElsewhere(id: string) {
       const query = { eventId, destinationId: [to], limit: 100 };
       const { data } = await call('GET /deliveries', { query }, { organization });
       const made = data.find(({ replayedFrom }) => replayedFrom === id);
-      setState({ isWaiting: false, error: null });
+      if (!signal.aborted) setState({ isWaiting: false, error: null });
       return made === undefined ? { replayId: replay.id } : { deliveryId: made.id };
     } catch (thrown) {
-      setState({ isWaiting: false, error: thrown instanceof Error ? thrown.message : String(thrown) });
+      if (!signal.aborted) setState({ isWaiting: false, error: thrown instanceof Error ? thrown.message : String(thrown) });
       throw thrown;
     }
   };
   const reset = (): void => {
+    waiting.current.abort();
     create.reset();
     last.current = null;
     setState({ isWaiting: false, error: null });
@@ -70,12 +75,12 @@ function hasEnded(replay: Replay): boolean {
 }
 
 /** The replay once it has ended, or after ten seconds as it stands. */
-async function endOf(created: Replay, organization: string): Promise<Replay> {
-  const { signal } = new AbortController();
+async function endOf(created: Replay, organization: string, signal: AbortSignal): Promise<Replay> {
   const untilMs = Date.now() + longestMs;
   for (let replay = created; ; ) {
     if (hasEnded(replay) || Date.now() > untilMs) return replay;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
+    signal.throwIfAborted();
     replay = await patiently(() => call('GET /replays/{id}', { path: { id: created.id } }, { organization }), signal);
   }
 }

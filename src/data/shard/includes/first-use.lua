@@ -1,4 +1,4 @@
--- Makes the functions of a table when one of them is first asked for: in every call Redis makes all other functions that a script has.
+-- Creates the functions of a table at its first access; Redis creates all other functions of a script at every call.
 local function on_first_use(functions, make)
   setmetatable(functions, {
     __index = function(_, name)
