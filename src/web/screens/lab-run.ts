@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
+import { type ApiError, call, readBytes } from '../api/client.ts';
 import { apiErrorOf, patiently } from '../app/patiently.ts';
 import { useOrganization } from '../app/use-api.ts';
+import { type Ask, payloadIsGone, writtenEvent } from '../app/written-event.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { bytes } from '../ui/format.ts';
-import { memberTexts } from '../ui/json-text.ts';
 import { type Field, jsonOf, kinds, type LabKind } from './lab-kinds.ts';
 import { judged, type Outcome, subscribed, transformed, validated } from './lab-outcomes.ts';
 
@@ -108,13 +108,11 @@ async function lastEvents(
   return data.map(({ id, receivedAt, sourceSlug, contentType, size }) => ({ id, at: receivedAt, from: sourceSlug, contentType, size }));
 }
 
-type Ask = (name: OperationName, input: Input<OperationName>) => Promise<string>;
-
 function tooLarge(size: number): Outcome {
   return { result: 'skipped', why: [`Its payload has ${bytes(size)}. The Lab tries payloads up to ${bytes(maxPayloadBytes)}.`] };
 }
 
-const isGone: Outcome = { result: 'skipped', why: ['Its payload is gone: its retention has ended, or the source keeps none.'] };
+const isGone: Outcome = { result: 'skipped', why: [payloadIsGone] };
 
 async function outcomeOf(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
   if (event.size !== null && event.size > maxPayloadBytes) return tooLarge(event.size);
@@ -122,7 +120,7 @@ async function outcomeOf(trial: Trial, event: LabEvent, ask: Ask): Promise<Outco
 }
 
 async function ofSourceEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
-  const members = memberTexts(await ask('GET /events/{id}', { path: { id: event.id } })) ?? new Map<string, string>();
+  const members = await writtenEvent(false, event.id, ask);
   const written = (name: string): string => members.get(name) ?? 'null';
   const unread = unreadable(event.contentType ?? '', written('payloadEncoding'));
   if (unread !== null) return unread;
@@ -145,8 +143,7 @@ async function ofSourceEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<O
 }
 
 async function ofWebhookEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<Outcome> {
-  const answer = memberTexts(await ask('GET /webhook-events/{id}', { path: { id: event.id } }));
-  const members = memberTexts(answer?.get('data') ?? '') ?? new Map<string, string>();
+  const members = await writtenEvent(true, event.id, ask);
   const written = (name: string, otherwise: string): string => members.get(name) ?? otherwise;
   const payload = written('payload', 'null');
   if (written('payloadEncoding', 'null') === 'null') return isGone;

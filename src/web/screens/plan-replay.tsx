@@ -7,6 +7,7 @@ import { bytes, duration, quantity, quantityOf } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Ago } from '../ui/time.tsx';
+import { newReplayName } from './replay-parts.tsx';
 
 type Body = NonNullable<Input<'POST /replays'>['body']>;
 
@@ -53,7 +54,7 @@ function Plan({ id, what, filter, close }: Omit<PlanReplayProps, 'isOffered'> & 
   const { data: dryRun, error } = useRead('GET /replays/{id}', { path: { id } }, { everyMs: 500 });
   const create = useWrite('POST /replays');
   // A second press, after an answer that was lost, names the same replay: it does not run twice.
-  const [name] = useState(() => `replay-${Date.now().toString(36)}`);
+  const [name] = useState(newReplayName);
   if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
   if (dryRun === undefined || dryRun.phase === 'Planning') return <Loading what="what the filter selects" />;
   if (dryRun.failure !== null) return <Failure message={dryRun.failure.message} />;

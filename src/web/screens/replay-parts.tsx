@@ -25,6 +25,10 @@ const reasons: Record<string, string> = {
   TooManyReplays: 'as many replays run as may run in an organization',
 };
 
+export function newReplayName(): string {
+  return `replay-${Date.now().toString(36)}`;
+}
+
 export function isUnderWay({ phase }: Replay): boolean {
   return phase === 'Planning' || phase === 'Running';
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { patiently } from '../app/patiently.ts';
 import { useOrganization, useWrite } from '../app/use-api.ts';
-import { isUnderWay, type Replay } from './replay-parts.tsx';
+import { isUnderWay, newReplayName, type Replay } from './replay-parts.tsx';
 
 /** What something was sent again as, or the replay that will do it. */
 export type Resent = { deliveryId: string } | { messageId: string } | { replayId: string };
@@ -30,7 +30,7 @@ export function useSendElsewhere(id: string) {
   const waiting = useRef(new AbortController());
   useEffect(() => () => waiting.current.abort(), []);
   const send = async ({ to, eventId }: { to: string; eventId: string }): Promise<Resent> => {
-    const current = last.current?.to === to ? last.current : { to, name: `replay-${Date.now().toString(36)}`, created: null };
+    const current = last.current?.to === to ? last.current : { to, name: newReplayName(), created: null };
     last.current = current;
     waiting.current = new AbortController();
     const { signal } = waiting.current;

@@ -4,8 +4,8 @@ import { call, readBytes } from '../api/client.ts';
 import { useCandidates } from '../app/candidates.tsx';
 import { parsedJson } from '../app/resource-form/exact-json.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
+import { payloadIsGone, writtenEvent } from '../app/written-event.ts';
 import { shortId } from '../ui/format.ts';
-import { memberTexts } from '../ui/json-text.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { minuteLabel, ZoneContext } from '../ui/time.tsx';
 import { Choice, options } from './lab-choices.tsx';
@@ -186,15 +186,14 @@ function useEventPayload(isOfWebhooks: boolean, id: string) {
   return useQuery<string>({
     queryKey: [organization, 'payload for a test', id],
     queryFn: async ({ signal }) => {
-      const name = isOfWebhooks ? 'GET /webhook-events/{id}' : 'GET /events/{id}';
-      const answer = new TextDecoder().decode(await readBytes(name, { path: { id } }, { organization, signal }));
-      const members = memberTexts(answer);
-      const record = isOfWebhooks ? memberTexts(members?.get('data') ?? '') : members;
-      const encoding = record?.get('payloadEncoding') ?? 'null';
-      if (encoding === 'null') throw new Error('Its payload is gone: its retention has ended, or the source keeps none.');
-      if (record?.get('payloadTruncated') === 'true') throw new Error('Its payload is too large to be edited here.');
+      const members = await writtenEvent(isOfWebhooks, id, async (name, input) =>
+        new TextDecoder().decode(await readBytes(name, input, { organization, signal })),
+      );
+      const encoding = members.get('payloadEncoding') ?? 'null';
+      if (encoding === 'null') throw new Error(payloadIsGone);
+      if (members.get('payloadTruncated') === 'true') throw new Error('Its payload is too large to be edited here.');
       if (encoding !== '"json"') throw new Error('Its payload is not JSON. A test takes JSON alone.');
-      return record?.get('payload') ?? 'null';
+      return members.get('payload') ?? 'null';
     },
     enabled: id !== '',
     retry: false,
