@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import luaparse from 'luaparse';
-import type { FieldTables } from '../src/redis/script-text.ts';
+import { type FieldTables, snakeCase } from '../src/redis/script-text.ts';
 
 /** How many arguments lie between two fields of each command; 0: it has one field. */
 const commands = new Map([
@@ -102,10 +102,6 @@ class FieldRules {
 
 function textOf(node: luaparse.Node | undefined): string | null {
   return node?.type === 'StringLiteral' ? node.raw.slice(1, -1) : null;
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function childrenOf(node: luaparse.Node): luaparse.Node[] {

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { hashFields } from '../src/data/shard/hash-fields.ts';
+import { snakeCase } from '../src/redis/script-text.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -15,7 +16,6 @@ test('no two words of a table of fields stand for the same field', () => {
 
 test('a script names each field of the tables, but for kinds of own events, which callers name', () => {
   const texts = globSync('src/**/*.lua', { cwd: root }).map(textOf).join('\n');
-  const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   for (const [hash, fields] of Object.entries(hashFields)) {
     const words = Object.keys(fields).filter((word) => hash !== 'ownEvents' || word === 'notedQuota');
     expect([hash, words.filter((word) => !new RegExp(`F\\.${snakeCase(hash)}\\.${snakeCase(word)}\\b`).test(texts))]).toEqual([hash, []]);

@@ -120,6 +120,11 @@ function withShortNames(part: ScriptPart, tables: FieldTables): ScriptPart {
   });
 }
 
+/** A name of the code as scripts write it. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 function camelCase(name: string): string {
   return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

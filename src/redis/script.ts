@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from './connection.ts';
-import { expandScript, type FieldTables, type ScriptPart, scriptText } from './script-text.ts';
+import { expandScript, type FieldTables, type ScriptPart, scriptText, snakeCase } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
@@ -58,8 +58,4 @@ export function namedArgument(values: Readonly<Record<string, unknown>>): string
     const named = Object.entries(value).filter(([, each]) => each !== null);
     return Object.fromEntries(named.map(([name, each]) => [snakeCase(name), each]));
   });
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,5 +1,5 @@
-// What a relay costs of which nothing but the way of the bytes is left, in two processes, as Posthorn has them: one takes requests and writes
-// their bodies to Redis, the other reads them there and sends them to the receivers. No signatures, no scripts, no retries.
+// A relay that only moves bytes: the ceiling for one over Redis on this machine. As in Posthorn, one process writes the bodies of requests to Redis, and another
+// one reads them and sends them to the receivers. It has no signatures, scripts or retries.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';

@@ -11,7 +11,7 @@ const chunkBytes = 524_288;
 
 /** For so long chunks are there that no event has named: longer than a payload takes to be stored, with what is tried again. */
 const unnamedMs = 60_000;
-/** Chunks under way on one connection, whoever asks for them: 2 MiB, so that other commands are not held up behind them. */
+/** Most chunks under way on one connection, of all callers together: 2 MiB. More would delay the other commands on it. */
 const chunksUnderWay = 4;
 const chunksOfOne = 2;
 const underWay = new WeakMap<RedisClient, Semaphore>();

@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { shortId } from '../ui/format.ts';
@@ -10,6 +9,7 @@ import { Attempts, ofDelivery } from './attempts.tsx';
 import { CancelDelivery } from './cancel.tsx';
 import { ExplanationText } from './explanation.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
+import { DeliveryEnds } from './story-facts.tsx';
 
 /** A delivery beside its list: why it stands as it does, and its attempts. */
 export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
@@ -46,24 +46,7 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
           <section>
             <ExplanationText id={id} />
             <dl className="kv is-tight">
-              <dt>Event</dt>
-              <dd>
-                <Link className="id" to="/o/$org/events/$id" params={{ org, id: delivery.eventId }}>
-                  {shortId(delivery.eventId)}
-                </Link>
-              </dd>
-              <dt>Route</dt>
-              <dd>
-                <IdLink id={delivery.routeId} />
-              </dd>
-              {delivery.destinationId === null ? null : (
-                <>
-                  <dt>Destination</dt>
-                  <dd>
-                    <IdLink id={delivery.destinationId} />
-                  </dd>
-                </>
-              )}
+              <DeliveryEnds of={delivery} />
             </dl>
           </section>
           <section>

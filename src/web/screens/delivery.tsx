@@ -3,16 +3,15 @@ import { Fragment, type ReactElement } from 'react';
 import { urlOf } from '../api/client.ts';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
-import { shortId } from '../ui/format.ts';
 import { Panel } from '../ui/panel.tsx';
 import { shellQuoted } from '../ui/shell-text.ts';
 import { State } from '../ui/state.tsx';
-import { Clock } from '../ui/time.tsx';
 import { ofDelivery } from './attempts.tsx';
-import { CancelDelivery, CancellationFacts } from './cancel.tsx';
+import { CancelDelivery } from './cancel.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 import { RetrySchedule } from './retry-schedule.tsx';
 import { delaysOf } from './retry-times.ts';
+import { DeliveryEnds, ProgressFacts } from './story-facts.tsx';
 import { StoryPage } from './story-page.tsx';
 
 /** What became of this delivery? */
@@ -59,41 +58,8 @@ export function DeliveryStory(): ReactElement {
                   <dd>
                     <State state={delivery.status} />
                   </dd>
-                  <dt>Event</dt>
-                  <dd>
-                    <Link className="id" to="/o/$org/events/$id" params={{ org, id: delivery.eventId }}>
-                      {shortId(delivery.eventId)}
-                    </Link>
-                  </dd>
-                  <dt>Route</dt>
-                  <dd>
-                    <IdLink id={delivery.routeId} />
-                  </dd>
-                  {delivery.destinationId === null ? null : (
-                    <>
-                      <dt>Destination</dt>
-                      <dd>
-                        <IdLink id={delivery.destinationId} />
-                      </dd>
-                    </>
-                  )}
-                  <dt>Attempts</dt>
-                  <dd>
-                    {delivery.attempts} of {delivery.maxAttempts}
-                  </dd>
-                  <dt>Created</dt>
-                  <dd>
-                    <Clock at={delivery.createdAt} />
-                  </dd>
-                  {delivery.expiresAt === null ? null : (
-                    <>
-                      <dt>Expires</dt>
-                      <dd>
-                        <Clock at={delivery.expiresAt} />
-                      </dd>
-                    </>
-                  )}
-                  <CancellationFacts made={delivery.cancellation} />
+                  <DeliveryEnds of={delivery} />
+                  <ProgressFacts of={delivery} />
                   {delivery.deadLetterReason === null ? null : (
                     <>
                       <dt>Reason</dt>

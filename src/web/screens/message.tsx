@@ -6,12 +6,12 @@ import { useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Panel } from '../ui/panel.tsx';
 import { shellQuoted } from '../ui/shell-text.ts';
-import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
-import { CancellationFacts, CancelMessage } from './cancel.tsx';
+import { CancelMessage } from './cancel.tsx';
 import { MessageState } from './message-state.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { RetrySchedule } from './retry-schedule.tsx';
+import { ProgressFacts } from './story-facts.tsx';
 import { StoryPage } from './story-page.tsx';
 
 /** Ends of messages that the closed list of `dlqReason` does not have. */
@@ -84,23 +84,7 @@ export function MessageStory(): ReactElement {
                   <dd>
                     <IdLink id={message.eventId} />
                   </dd>
-                  <dt>Attempts</dt>
-                  <dd>
-                    {message.attempts} of {message.maxAttempts}
-                  </dd>
-                  <dt>Created</dt>
-                  <dd>
-                    <Clock at={message.createdAt} />
-                  </dd>
-                  {message.expiresAt === null ? null : (
-                    <>
-                      <dt>Expires</dt>
-                      <dd>
-                        <Clock at={message.expiresAt} />
-                      </dd>
-                    </>
-                  )}
-                  <CancellationFacts made={message.cancellation} />
+                  <ProgressFacts of={message} />
                   {message.dlqReason === null ? null : (
                     <>
                       <dt>Reason</dt>
