@@ -128,3 +128,43 @@ test('what was kept for who gives up goes to the others', async () => {
   expect(await large).toBeNull();
   expect(await small).not.toBeNull();
 });
+
+test.each<[what: string, small: [org: string, source: string]]>([
+  ['of the same source', ['org_a', 'a1']],
+  ['of another source of its organization', ['org_a', 'a2']],
+  ['of another organization', ['org_b', 'b1']],
+])('a large one that has waited for a while enters before small ones %s that begin again and again', async (_what, [org, source]) => {
+  const clock = new FakeClock();
+  const payloads = new OrganizationBudget({ places: 4, placesOfOrganization: 4, placesOfSource: 4, clock });
+  const leaves: (() => void)[] = [];
+  const beginAgain = (): void => void payloads.enter(org, 1, { source }).then((leave) => leave !== null && leaves.push(leave));
+  for (let i = 0; i < 4; i++) beginAgain();
+  await clock.advance(0);
+  let isIn = false;
+  void payloads.enter('org_a', 3, { source: 'a1' }).then((leave) => {
+    isIn = leave !== null;
+  });
+  for (let times = 0; times < 40 && !isIn; times++) {
+    await clock.advance(240);
+    leaves.shift()?.();
+    beginAgain();
+    await clock.advance(0);
+  }
+  expect(isIn).toBe(true);
+});
+
+test('units of an organization that are kept for one source are not kept from other organizations, nor from a source that uses less', async () => {
+  const clock = new FakeClock();
+  const payloads = new OrganizationBudget({ places: 8, placesOfOrganization: 4, placesOfSource: 3, clock });
+  await payloads.enter('org_a', 1, { source: 'a1' });
+  await payloads.enter('org_a', 2, { source: 'a2' });
+  void payloads.enter('org_a', 2, { source: 'a1' });
+  await clock.advance(5000);
+  const entered: string[] = [];
+  const enter = (org: string, source: string): void => void payloads.enter(org, 1, { source }).then(() => entered.push(source));
+  enter('org_a', 'a2');
+  enter('org_b', 'b1');
+  enter('org_a', 'a3');
+  await clock.advance(0);
+  expect(entered).toEqual(['b1', 'a3']);
+});

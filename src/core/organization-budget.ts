@@ -17,10 +17,23 @@ interface Waiter extends Wanted {
   enter: () => void;
 }
 
+/** A number of units that waiters share. */
+interface Share {
+  key: string;
+  /** Units that are in use by the part of the share that a waiter belongs to: who uses least comes first. */
+  used: number;
+}
+
+interface Place {
+  used: number;
+  /** Among those that wait. */
+  position: number;
+}
+
 /**
  * Memory budget in units of one size: batches, or MiB of large payloads. One organization gets a share of the units, so that a store that hangs, or endless
- * transforms, leave the rest to others. Freed units go to the organization that uses least; once it has waited for a while, they are kept for it until it
- * has as many as it needs.
+ * transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that has waited for a while until it
+ * has as many as it needs: those of its source, then those of its organization, then those of all.
  */
 export class OrganizationBudget {
   readonly #places: number;
@@ -77,14 +90,45 @@ export class OrganizationBudget {
   }
 
   #enterNow(wanted: Wanted): boolean {
-    const isKept = this.#waiting.some((waiter) => this.#isKeptFor(waiter) && this.#usedBy(waiter.org) <= this.#usedBy(wanted.org));
-    if (isKept || !this.#fits(wanted)) return false;
+    if (!this.#fits(wanted) || this.#isKeptFromIt(wanted, this.#waiting.length, this.#firstKept())) return false;
     this.#take(wanted);
     return true;
   }
 
-  #isKeptFor(waiter: Waiter): boolean {
-    return this.#clock.now() - waiter.sinceMs >= this.#waitMs * keptAfter && this.#hasShareFor(waiter);
+  /** Of the units of each share, the waiter that they are kept for. */
+  #firstKept(): Map<string, Place> {
+    const kept = new Map<string, Place>();
+    const sinceMs = this.#clock.now() - this.#waitMs * keptAfter;
+    for (const [position, waiter] of this.#waiting.entries()) {
+      if (waiter.sinceMs > sinceMs) break;
+      const { key, used } = this.#lacks(waiter);
+      const first = kept.get(key);
+      if (first === undefined || used < first.used) kept.set(key, { used, position });
+    }
+    return kept;
+  }
+
+  #isKeptFromIt(wanted: Wanted, position: number, kept: Map<string, Place>): boolean {
+    return this.#shares(wanted).some(({ key, used }) => {
+      const first = kept.get(key);
+      return first !== undefined && (first.used < used || (first.used === used && first.position < position));
+    });
+  }
+
+  /** The share that has too few units for it; that of all when none has. */
+  #lacks(wanted: Wanted): Share {
+    const [ofSource, ofOrganization, ofAll] = this.#shares(wanted);
+    if (!this.#fitsSource(wanted)) return ofSource;
+    return this.#fitsOrganization(wanted) ? ofAll : ofOrganization;
+  }
+
+  /** Of its source, of its organization and of all. */
+  #shares({ org, source }: Wanted): [Share, Share, Share] {
+    return [
+      { key: `source ${source}`, used: 0 },
+      { key: `organization ${org}`, used: this.#usedBySourceOf(source) },
+      { key: 'all', used: this.#usedBy(org) },
+    ];
   }
 
   #take({ org, source, places }: Wanted): void {
@@ -113,8 +157,8 @@ export class OrganizationBudget {
     return this.#used.get(org) ?? 0;
   }
 
-  #usedBySourceOf(source: string): number {
-    return this.#usedBySource.get(source) ?? 0;
+  #usedBySourceOf(source: string | null): number {
+    return source === null ? 0 : (this.#usedBySource.get(source) ?? 0);
   }
 
   #wait(wanted: Wanted, signal: AbortSignal | undefined): Promise<boolean> {
@@ -159,13 +203,14 @@ export class OrganizationBudget {
     }
   }
 
-  /** The first one of the organization that has least, of those that there is room for, or is kept for; null: nobody can enter now. */
+  /** The first waiter of the organization that uses least, of those that may enter now; null: none may. */
   #next(): Waiter | null {
+    const kept = this.#firstKept();
     let next: Waiter | null = null;
-    for (const waiter of this.#waiting) {
-      if (!this.#fits(waiter) && !this.#isKeptFor(waiter)) continue;
-      if (next === null || this.#usedBy(waiter.org) < this.#usedBy(next.org)) next = waiter;
+    for (const [position, waiter] of this.#waiting.entries()) {
+      if (next !== null && this.#usedBy(next.org) <= this.#usedBy(waiter.org)) continue;
+      if (this.#fits(waiter) && !this.#isKeptFromIt(waiter, position, kept)) next = waiter;
     }
-    return next !== null && this.#fits(next) ? next : null;
+    return next;
   }
 }

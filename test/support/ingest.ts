@@ -259,6 +259,8 @@ export class IngestUnderTest {
       if (!handle(request, response)) response.writeHead(421).end();
     };
     const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget });
+    // Above the deadlines of `patientLimits`, as it is above those in force.
+    server.requestTimeout = 120_000;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;
