@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { ms, report } from './lib/report.ts';

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';

@@ -6,7 +6,7 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';

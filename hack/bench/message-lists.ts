@@ -10,7 +10,7 @@ import type { NewAttempt } from '../../src/data/shard/attempt-record.ts';
 import type { DeliveryFilter, NewEvent, PageQuery, ScannedPage } from '../../src/data/shard/messages.ts';
 import type { WebhookMessageFilter } from '../../src/data/webhooks/webhook-message-listing.ts';
 import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { startRedis } from '../../test/support/redis.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { buildProgram, builtProgram } from '../lib/built-program.ts';

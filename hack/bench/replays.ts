@@ -10,7 +10,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';

@@ -7,7 +7,7 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';

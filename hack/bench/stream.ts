@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hashApiKey, newApiKey } from '../../src/core/api-keys.ts';
+import { hashApiKey, newApiKey } from '../../src/core/api-key-hash.ts';
 import { recordLayoutVersion } from '../../src/core/records.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { eventually } from '../../test/support/eventually.ts';

@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import jsonata from 'jsonata';
 import { Liquid } from 'liquidjs';
 import { newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { describeEvent } from '../../src/sandbox/event-description.ts';
 import type { TransformType } from '../../src/sandbox/jobs.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';

@@ -7,7 +7,7 @@ import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { s3Keys, startS3Server } from '../../test/support/object-stores.ts';

@@ -9,7 +9,7 @@ import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.t
 import { WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import { WebhookDirectory } from '../../src/data/webhooks/webhook-directory.ts';
 import { blockingConnection, commandConnection } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';

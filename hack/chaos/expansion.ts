@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import type { Program } from '../../test/support/program.ts';

@@ -8,7 +8,7 @@ import { fromLoopbackHeader, isFromLoopback } from '../core/loopback.ts';
 import { Agent, request } from '../core/node-http.ts';
 import { OpenShares } from '../core/open-shares.ts';
 import { answerError } from '../facade/http/error-response.ts';
-import { answerRequestId } from '../facade/http/request-id.ts';
+import { answerRequestId } from '../facade/http/request-id-header.ts';
 import { requestTarget } from '../facade/http/request-target.ts';
 
 /** Requests that the API has not answered yet; more are answered 503. */

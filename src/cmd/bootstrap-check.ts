@@ -1,4 +1,4 @@
-import { defaultInstallation } from '../core/installation.ts';
+import { defaultInstallation } from '../core/default-installation.ts';
 import { admit } from '../resources/admission.ts';
 import { posthornKinds } from '../resources/kinds.ts';
 import { ofInstallation } from '../runtime/manifests/of-installation.ts';

@@ -9,7 +9,7 @@ import { agreeOnShards } from '../data/membership/shard-count.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { registryKeys } from '../data/registry/registry-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'posthorn:';
 const org = 'org_a';

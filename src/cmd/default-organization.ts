@@ -1,4 +1,4 @@
-import { apiKeyPrefix, hashApiKey } from '../core/api-keys.ts';
+import { apiKeyPrefix, hashApiKey } from '../core/api-key-hash.ts';
 import { adminKeyName } from '../resources/installation-managers.ts';
 import type { ApplyObject } from '../store/store.ts';
 

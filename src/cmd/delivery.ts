@@ -14,7 +14,7 @@ import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import type { Mailer } from '../delivery/targets/channel/mailer.ts';
-import { acceptOwnEvent } from '../ingest/own-event.ts';
+import { acceptOwnEvent } from '../ingest/accept-own-event.ts';
 import { eventRouting } from '../ingest/routed-again.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';

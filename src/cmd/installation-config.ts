@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defaultInstallation } from '../core/installation.ts';
+import { defaultInstallation } from '../core/default-installation.ts';
 
 export const installationEnvironment = {
   POSTHORN_INSTALLATION: z

@@ -3,7 +3,7 @@ import { earlierProcesses } from '../data/membership/connected-processes.ts';
 import { agreeOnShards } from '../data/membership/shard-count.ts';
 import { noteLayout, storeLayout } from '../data/registry/store-layout.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 

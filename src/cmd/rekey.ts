@@ -4,7 +4,7 @@ import { requireOwnStore } from '../data/registry/store-installation.ts';
 import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
 import { resealSecrets } from '../facade/records/reseal-secrets.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
 import { resealObjects } from '../store/redis/reseal-objects.ts';
 import type { CompleteStore } from '../store/store.ts';

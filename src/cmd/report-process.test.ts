@@ -5,7 +5,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger as logger } from '../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { ProcessReports } from '../data/membership/process-reports.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { readConfig } from './config.ts';
 import { Readiness } from './readiness.ts';
 import { RedisLink } from './redis-link.ts';

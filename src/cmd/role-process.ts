@@ -5,14 +5,14 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { buildInfo } from './build-info.ts';
 import { type Config, type Role, unknownVariables } from './config.ts';
 import { listen } from './listen.ts';
-import { createLogger } from './logger.ts';
 import { createOpsServer, type OpsHandler } from './ops-server.ts';
 import { Readiness } from './readiness.ts';
 import { readinessMetric } from './readiness-metric.ts';
+import { createLogger } from './role-logger.ts';
 import { compileWhenBusy, releaseStartMemory } from './start-memory.ts';
 
 /** What every role is given. */

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { defaultInstallation } from '../core/default-installation.ts';
 import { PosthornError } from '../core/errors.ts';
-import { defaultInstallation } from '../core/installation.ts';
 import { requireOwnStore } from '../data/registry/store-installation.ts';
 import type { RedisAddress } from '../redis/address.ts';
 import { adminKeyName, standaloneManager } from '../resources/installation-managers.ts';
@@ -25,13 +25,13 @@ import { openRedisStore } from './resource-store.ts';
 import { roleKeyring } from './role-keyring.ts';
 import type { RoleContext, RoleDefinition } from './role-process.ts';
 import { AdminKeyFollower } from './standalone/admin-key-follower.ts';
-import { bootstrap } from './standalone/bootstrap.ts';
 import { ChildRole } from './standalone/child-role.ts';
-import { waitUntilJudged } from './standalone/in-force.ts';
 import { mergeMetrics } from './standalone/merged-metrics.ts';
 import { OwnRedis, standaloneConnectionName } from './standalone/own-redis.ts';
-import { type StandaloneSecrets, standaloneSecrets } from './standalone/secrets.ts';
 import { socketPath } from './standalone/socket-path.ts';
+import { bootstrap } from './standalone/standalone-objects.ts';
+import { type StandaloneSecrets, standaloneSecrets } from './standalone/standalone-secrets.ts';
+import { waitUntilJudged } from './standalone/wait-until-judged.ts';
 import { watchRedis } from './watch-redis.ts';
 
 export interface StandaloneOptions {

@@ -4,7 +4,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { Keyring } from '../core/sealing.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
 
 let redis: RedisServer;

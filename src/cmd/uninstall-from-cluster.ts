@@ -1,4 +1,4 @@
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
 import type { Config } from './config.ts';
 import { connectKubernetes } from './kubernetes.ts';

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger as logger } from '../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { Readiness } from './readiness.ts';
 import { readinessMetric } from './readiness-metric.ts';
 import { RedisLink } from './redis-link.ts';

@@ -35,7 +35,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import type { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import { type ServedKind, servedKinds } from '../resources/kinds.ts';
 import { ReflectedCaches, type ReflectedCachesOptions } from '../store/reflected-caches.ts';
-import { type InstallationReaderOptions, installationReader } from './installation-reader.ts';
+import { type InstallationReaderOptions, installationReader } from './read-installation.ts';
 
 export interface ApiConnections {
   redis: RedisClient;

@@ -1,7 +1,7 @@
 import { requireReadableLayout } from '../data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import type { Config } from './config.ts';
 import { redisOf } from './redis-address.ts';
 

@@ -3,7 +3,7 @@ import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { type OrganizationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { organization as definition } from '../resources/organization.ts';
-import { planMonthlyMessages, planObjectsPerKind, planPayloadLimitBytes } from './plan.ts';
+import { planMonthlyMessages, planObjectsPerKind, planPayloadLimitBytes } from './plan-limits.ts';
 
 /** What the resources of an organization take from it. */
 export type OrganizationFacts = Pick<

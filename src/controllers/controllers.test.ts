@@ -7,7 +7,7 @@ import { httpSettings } from '../../test/support/records.ts';
 import { recordSealingContext, secretSealingContext } from '../core/sealing-contexts.ts';
 import type { Kind, ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { ApplyObject, Key } from '../store/store.ts';
-import { idOf } from './references.ts';
+import { idOf } from './held-ids.ts';
 
 const signingSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 

@@ -6,7 +6,7 @@ import type { CredentialsRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { madeForMetadata } from '../resources/secret-use.ts';
 import type { ApplyObject } from '../store/store.ts';
-import { idOf } from './references.ts';
+import { idOf } from './held-ids.ts';
 
 const inAcme = (name: string) => ({ name, namespace: 'acme' });
 const signing = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

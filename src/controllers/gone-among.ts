@@ -3,7 +3,7 @@ import type { GoneIds } from '../data/shard/messages.ts';
 import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { kinds } from '../resources/kinds.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import { isOf } from './references.ts';
+import { isOf } from './held-ids.ts';
 
 interface World {
   caches: ControllerCaches;

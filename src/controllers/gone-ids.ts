@@ -2,7 +2,7 @@ import type { PosthornKind } from '../resources/kinds.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { CacheChange } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
-import { idOf } from './references.ts';
+import { idOf } from './held-ids.ts';
 
 /**
  * API ids of objects that are gone, by the name they had, until their records are retracted. What a crash makes it forget, the

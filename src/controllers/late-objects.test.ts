@@ -5,7 +5,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Kind } from '../resources/kinds.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { silentLogger as logger } from '../../test/support/logger.ts';
-import { systemClock as clock } from '../runtime/clock.ts';
+import { systemClock as clock } from '../runtime/system-clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { controllerCaches } from './controller-caches.ts';

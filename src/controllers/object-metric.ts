@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import { isDisabled } from './disabled.ts';
-import { suspended } from './in-force.ts';
+import { suspended } from './programmed-condition.ts';
 
 const states = ['ready', 'not_ready', 'disabled', 'ended'] as const;
 type ObjectState = (typeof states)[number];

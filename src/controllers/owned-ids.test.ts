@@ -3,7 +3,7 @@ import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { OwnedRecordKind } from '../core/records.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
-import { idOf } from './references.ts';
+import { idOf } from './held-ids.ts';
 
 const suite = controllerSuite();
 

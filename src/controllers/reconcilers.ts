@@ -8,7 +8,7 @@ import type { KnownWebhooks } from '../data/webhooks/known-webhooks.ts';
 import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
 import { kindsWithSecrets } from '../resources/references.ts';
-import type { ReconcileResult } from '../runtime/controller.ts';
+import type { ReconcileResult } from '../runtime/run-controller.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { Key } from '../store/store.ts';

@@ -3,7 +3,7 @@ import { type RunningControllers, startControllers } from '../../test/support/co
 import { eventually } from '../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 

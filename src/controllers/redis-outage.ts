@@ -3,7 +3,7 @@ import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Finding, Judgement } from './conditions.ts';
-import { earlierInForce } from './in-force.ts';
+import { earlierInForce } from './programmed-condition.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 const away = { reason: 'Unavailable', message: 'Redis does not answer; the generation is programmed as soon as it does' } as const;

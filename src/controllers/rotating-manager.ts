@@ -8,7 +8,7 @@ import { ownersAt } from '../store/objects/field-owners.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import { holdsItsId, isLive } from './references.ts';
+import { holdsItsId, isLive } from './held-ids.ts';
 
 /** The published secret waits for so long at most. */
 const longestReadMs = 2000;

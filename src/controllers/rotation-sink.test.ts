@@ -12,7 +12,7 @@ import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { IdOwners } from './id-owners.ts';
 import { registrySink } from './record-sink.ts';

@@ -12,7 +12,7 @@ import {
 } from '../resources/sharing.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
-import { hasSettledId, organizationOf, referenced } from './references.ts';
+import { hasSettledId, organizationOf, referenced } from './held-ids.ts';
 
 /** What an object does; or why it does nothing: what another organization is to share is not there or not shared, and nothing tells one from the other. */
 export type Content<K extends SharedKind> =

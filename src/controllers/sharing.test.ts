@@ -4,7 +4,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
 import type { SharedKind } from '../resources/sharing.ts';
 import type { ApplyObject } from '../store/store.ts';
-import { idOf } from './references.ts';
+import { idOf } from './held-ids.ts';
 
 const suite = controllerSuite();
 

@@ -6,8 +6,8 @@ import { namespaceOf, namesReferredTo, targetsOf } from '../resources/references
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { Key } from '../store/store.ts';
 import type { ControllerCaches } from './controller-caches.ts';
-import { earlierInForce } from './in-force.ts';
-import { referenced } from './references.ts';
+import { referenced } from './held-ids.ts';
+import { earlierInForce } from './programmed-condition.ts';
 
 /**
  * What the status of an object means to those that refer to it. `earlier`: it is not ready, but an earlier generation of it is in force; `notReady`:

@@ -7,7 +7,7 @@ import { alertOrganization } from '../core/alert.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { shardKeys } from '../data/shard/shard-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 
 const prefix = 'test:';

@@ -4,8 +4,8 @@ import { isPosthornError, type PosthornError } from '../core/errors.ts';
 import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
+import { organizationOf } from './held-ids.ts';
 import { claimId, type Obstacle, type RecordSink } from './record-sink.ts';
-import { organizationOf } from './references.ts';
 
 export interface WebhookSinkOptions {
   /** Under the epoch of this leader. */

@@ -6,7 +6,7 @@ import { allObjects } from '../store/all-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { idOf, isLive, isOf } from './references.ts';
+import { idOf, isLive, isOf } from './held-ids.ts';
 
 type WebhookKind = 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription';
 

@@ -1,4 +1,4 @@
-/** Wall-clock time in milliseconds and cancellable sleeping. The real one is `runtime/clock.ts`; tests pass a fake. */
+/** Wall-clock time in milliseconds and cancellable sleeping. The real one is `runtime/system-clock.ts`; tests pass a fake. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

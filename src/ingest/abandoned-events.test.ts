@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import type { CompiledFilter } from '../core/filter.ts';
-import { type IngestPlan, ingestPlan } from './plan.ts';
+import { type IngestPlan, ingestPlan } from './ingest-plan.ts';
 
 const routeCount = 60;
 const filterMs = 20;

@@ -1,6 +1,6 @@
 import type { PayloadFormat } from '../core/readable-payload.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import type { RoutingPlan } from './plan.ts';
+import type { RoutingPlan } from './ingest-plan.ts';
 
 const keptLength = 500;
 

@@ -15,10 +15,10 @@ import { type EventClaim, RedisIntake } from '../data/intake/intake.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { noBrokenSchemas } from './broken-schemas.ts';
 import { deduplication } from './deduplication.ts';
-import type { IngestPlan } from './plan.ts';
+import type { IngestPlan } from './ingest-plan.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { type TakenEvent, takeEvent } from './take-event.ts';
 

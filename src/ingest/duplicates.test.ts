@@ -12,7 +12,7 @@ import { type Intake, RedisIntake } from '../data/intake/intake.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import type { EventView, MessageAcceptor, NewEvent } from '../data/shard/messages.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 let ingest: IngestUnderTest;
 let replica: IngestUnderTest;

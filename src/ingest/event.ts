@@ -7,7 +7,7 @@ import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import type { PlannedRoute, PlannedTarget, RoutingPlan } from './plan.ts';
+import type { PlannedRoute, PlannedTarget, RoutingPlan } from './ingest-plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
 export const patternsUntried =

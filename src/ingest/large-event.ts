@@ -3,7 +3,7 @@ import { requestFormat } from '../core/readable-payload.ts';
 import { queryParameters } from '../core/sent-query.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { patternsUntried } from './event.ts';
-import type { RoutingPlan } from './plan.ts';
+import type { RoutingPlan } from './ingest-plan.ts';
 import type { LargeJudgement } from './received-request.ts';
 
 /**

@@ -10,7 +10,7 @@ import type { OwnEvent } from '../core/own-event.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { hasOwnSource } from '../data/registry/own-sources.ts';
-import { acceptOwnEvent } from './own-event.ts';
+import { acceptOwnEvent } from './accept-own-event.ts';
 
 let ingest: IngestUnderTest;
 const sandbox = patientSandbox();

@@ -26,13 +26,13 @@ import type { Deadlined, Deadlines } from './deadlines.ts';
 import { notBeforeOfHeaders } from './delivery-time-headers.ts';
 import { sentExpirySeconds } from './expiry-header.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
+import { type IngestPlan, ingestPlan, type PlanServices } from './ingest-plan.ts';
 import { judgeLarge } from './large-event.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
-import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
 import { type HandshakeAnswer, type HandshakeReply, isSignedForAnyone } from './query-handshake.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
-import { SigningSecretsUnreadable } from './signing-secrets.ts';
+import { SigningSecretsUnreadable } from './source-verifier.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
 export interface IngestServices extends PlanServices, TakingServices {

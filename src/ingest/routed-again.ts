@@ -9,8 +9,8 @@ import { isAmong } from '../data/shard/message-filter.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { routedInPieces } from './event.ts';
+import { attemptsAt, type RoutingPlan, type RoutingServices, routingPlan } from './ingest-plan.ts';
 import { judgeLarge } from './large-event.ts';
-import { attemptsAt, type RoutingPlan, type RoutingServices, routingPlan } from './plan.ts';
 
 /** The sandbox ends what takes longer by itself; a worker that has more to do than that tries the step again. */
 const judgeDeadlineMs = 20_000;

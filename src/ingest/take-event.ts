@@ -7,8 +7,8 @@ import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
+import type { IngestPlan } from './ingest-plan.ts';
 import type { IngestMetrics } from './metrics.ts';
-import type { IngestPlan } from './plan.ts';
 import type { ReceivedRequest } from './received-request.ts';
 
 export interface TakingServices {

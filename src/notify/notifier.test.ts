@@ -25,7 +25,7 @@ import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'test:';
 const shards = 3;

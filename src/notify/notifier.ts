@@ -8,7 +8,7 @@ import type { AlertRules, AlertStates, AlertSubject, EndEntry, OwnEntry, Pager }
 import type { RedisMessageReader } from '../data/history/message-reader.ts';
 import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
-import { type EntryPlace, ownEvents } from './own-event.ts';
+import { type EntryPlace, ownEvents } from './own-event-payload.ts';
 
 /** What ends meanwhile is looked at together. */
 const gatherMs = 100;

@@ -23,8 +23,8 @@ import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { ownSourcesKey } from '../data/registry/own-sources.ts';
 import { registryKeys } from '../data/registry/registry-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
-import { acceptOwnEvent } from '../ingest/own-event.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { acceptOwnEvent } from '../ingest/accept-own-event.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { Notifier } from './notifier.ts';
 
 const prefix = 'test:';

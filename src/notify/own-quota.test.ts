@@ -14,7 +14,7 @@ import { type ClaimOutcome, monthOf, RedisIntake } from '../data/intake/intake.t
 import { intakeKeys } from '../data/intake/intake-keys.ts';
 import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'test:';
 const org = 'org_a';

@@ -15,7 +15,7 @@ import { webhookKeys } from '../data/webhooks/webhook-keys.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import type { NewWebhookEndpoint, WebhookEndpoint } from '../data/webhooks/webhooks.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'test:';
 const org = 'org_a';

@@ -26,7 +26,7 @@ import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
 import type { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { blockingConnection } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'test:';
 /** The services listen where their URLs say, on an address of this machine alone. */

@@ -4,7 +4,7 @@ import { defaultSignatureScheme, signatureSchemes } from '../core/signature-sche
 import { awaitsSigningSecret } from './awaited-secret.ts';
 import { description, displayName, expiresAfterSeconds, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
-import { headerTemplates } from './header-template.ts';
+import { headerTemplates } from './header-template-list.ts';
 import { headerName, staticHeaders } from './http-header.ts';
 import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';

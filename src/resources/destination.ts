@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineKind } from './definition.ts';
-import { destinationRules } from './destination-rules.ts';
+import { destinationRules } from './destination-constraints.ts';
 import { destinationSpec } from './destination-spec.ts';
 import { circuitStatus, commonStatus } from './fields.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';

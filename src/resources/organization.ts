@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defaultInstallation } from '../core/installation.ts';
+import { defaultInstallation } from '../core/default-installation.ts';
 import { plans } from '../core/records.ts';
 import { cidr, cidrRule } from './cidr.ts';
 import { defineKind, type Rule } from './definition.ts';

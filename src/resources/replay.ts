@@ -4,7 +4,7 @@ import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuse
 import { defineKind } from './definition.ts';
 import { commonStatus, reference, referenceList } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
-import { replayRules } from './replay-rules.ts';
+import { replayRules } from './replay-constraints.ts';
 import { dateTime, text } from './text.ts';
 
 const id = (what: string) => text(1, 128).describe(`Id of ${what}.`);

@@ -6,7 +6,7 @@ import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
 import { headerName } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
-import { sourceRules } from './source-rules.ts';
+import { sourceRules } from './source-constraints.ts';
 import { dateTime, text } from './text.ts';
 
 const verification = z.strictObject({

@@ -3,7 +3,7 @@ import { defaultPayloadForm, payloadForms } from '../core/payload-link.ts';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, disableAfterHours, expiresAfterSeconds, reference, secretKeyRef } from './fields.ts';
-import { headerTemplateRules, headerTemplates } from './header-template.ts';
+import { headerTemplateRules, headerTemplates } from './header-template-list.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';

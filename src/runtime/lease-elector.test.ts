@@ -3,10 +3,10 @@ import { type ControlPlane, startControlPlane } from '../../test/support/control
 import { kubernetesApi } from '../../test/support/kubernetes-api.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
-import { systemClock } from './clock.ts';
 import { LeaderElector } from './elector.ts';
 import { kubernetesLeaseApi } from './lease-api.ts';
 import { LeaseLock } from './lease-elector.ts';
+import { systemClock } from './system-clock.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;

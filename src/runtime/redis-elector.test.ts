@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { systemClock } from './clock.ts';
 import { LeaderElector } from './elector.ts';
 import { RedisLock } from './redis-elector.ts';
+import { systemClock } from './system-clock.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { type ElectionTimes, electionTimes, type LeaderLock } from './elector.ts';
 
-const holdScript = new Script(new URL('./scripts/lock-hold.lua', import.meta.url));
-const releaseScript = new Script(new URL('./scripts/lock-release.lua', import.meta.url));
+const holdScript = new Script(new URL('./scripts/leadership-hold.lua', import.meta.url));
+const releaseScript = new Script(new URL('./scripts/leadership-release.lua', import.meta.url));
 
 /** A leader lock in Redis: a key with the holder's identity that ends by its own time to live. */
 export class RedisLock implements LeaderLock {

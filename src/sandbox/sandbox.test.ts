@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { patientBy, patientClock } from '../../test/support/patient-clock.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { sandboxLimits, type TransformType } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 

@@ -10,7 +10,7 @@ import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 import { CronScheduler } from './cron-scheduler.ts';
 
 const prefix = 'test:';

@@ -1,4 +1,4 @@
-import { defaultInstallation } from '../core/installation.ts';
+import { defaultInstallation } from '../core/default-installation.ts';
 import type { Kind, ObjectOf } from '../resources/kinds.ts';
 import type { ResourceCache } from './cache.ts';
 import type { Key } from './store.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { bootstrapInstallation } from '../../src/cmd/bootstrap.ts';
 import type { ObjectEvent } from '../../src/controllers/event-recorder.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomOf } from '../../hack/chaos/random.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { faultWorlds } from '../faults/fault-worlds.ts';

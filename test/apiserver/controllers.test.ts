@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { idOf } from '../../src/controllers/held-ids.ts';
 import { KubernetesEventRecorder } from '../../src/controllers/kubernetes-event-recorder.ts';
-import { idOf } from '../../src/controllers/references.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import type { Kind, ObjectOf, PosthornKind } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { ApplyObject, Key } from '../../src/store/store.ts';

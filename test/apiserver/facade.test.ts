@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { configurationKinds, kindPath, type SecretObject } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { CompleteStore } from '../../src/store/store.ts';

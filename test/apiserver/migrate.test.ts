@@ -3,7 +3,7 @@ import { readConfig } from '../../src/cmd/config.ts';
 import { migrate } from '../../src/cmd/migrate.ts';
 import { PosthornError } from '../../src/core/errors.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { migrateStoredVersions } from '../../src/store/kubernetes/stored-versions.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';

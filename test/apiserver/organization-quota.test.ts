@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { quotaKind } from '../../src/controllers/organization/organization-quota.ts';
 import { RightsPending } from '../../src/core/rights-pending.ts';
 import type { Kind } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { ClusterKind, ClusterObject } from '../../src/store/cluster-objects.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { reportPools } from '../../src/controllers/delivery-pool/report-pools.ts';
 import { PoolReports } from '../../src/data/membership/pool-reports.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
 import { namespace, PoolWorld } from '../support/pool-world.ts';

@@ -5,7 +5,7 @@ import { resourceId } from '../../src/core/ids.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext, secretSealingContext } from '../../src/core/sealing-contexts.ts';
 import { madeForIn } from '../../src/resources/secret-use.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OrganizationRights } from '../../src/controllers/organization/organization-rights.ts';
 import { configurationKinds, type PosthornKind } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import { Registry } from 'prom-client';
 import { apiServerClockMetric } from '../../src/cmd/api-server-clock.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { freePort } from '../support/ports.ts';

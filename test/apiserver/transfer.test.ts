@@ -6,7 +6,7 @@ import { resourceId } from '../../src/core/ids.ts';
 import type { RecordKind } from '../../src/core/records.ts';
 import { isSealed } from '../../src/core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../src/core/sealing-contexts.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';

@@ -22,7 +22,7 @@ import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { TaskQueue } from '../../src/data/tasks/task-queue.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { startAlertingWorker } from '../support/alerting-worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { hashApiKey } from '../../src/core/api-keys.ts';
+import { hashApiKey } from '../../src/core/api-key-hash.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { chart, helm, manifests, template } from '../support/helm.ts';

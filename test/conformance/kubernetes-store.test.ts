@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { Version } from '../../src/store/store.ts';
 import { startControlPlane } from '../support/control-plane.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Keyring } from '../../src/core/sealing.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import { startRedis } from '../support/redis.ts';
 import { describeStore } from './store.ts';

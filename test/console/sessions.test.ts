@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { RestClient } from '../e2e/rest.ts';
 import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { hashApiKey } from '../../src/core/api-keys.ts';
+import { hashApiKey } from '../../src/core/api-key-hash.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';

@@ -3,7 +3,7 @@ import { errorCodes, PosthornError } from '../../src/core/errors.ts';
 import { PayloadLinks, payloadLinkMs } from '../../src/core/payload-link.ts';
 import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi/openapi.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { type PayloadLinkServer, startPayloadLinks } from '../support/payload-links.ts';
 import { RecordRegistry } from '../support/record-registry.ts';

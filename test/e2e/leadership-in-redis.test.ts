@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Keyring } from '../../src/core/sealing.ts';
 import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';

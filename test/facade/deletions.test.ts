@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Clock } from '../../src/core/clock.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { fetchInForce } from '../support/api-writes.ts';

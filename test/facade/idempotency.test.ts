@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { resourceId } from '../../src/core/ids.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/intake/idempotent-answers.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { processName } from '../../src/data/membership/connected-processes.ts';
 import { ProcessReports } from '../../src/data/membership/process-reports.ts';
 import { commandConnection } from '../../src/redis/connection.ts';

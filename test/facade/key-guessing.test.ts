@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { standingClock } from '../support/patient-clock.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 

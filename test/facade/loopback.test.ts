@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;

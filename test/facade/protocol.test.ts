@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { PosthornError } from '../../src/core/errors.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { inBatches } from '../support/in-batches.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { withOther } from '../support/with-other.ts';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newApiKey } from '../../src/core/api-keys.ts';
+import { newApiKey } from '../../src/core/api-key-hash.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { SeenEvents } from '../support/stream-clients.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';

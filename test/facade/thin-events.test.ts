@@ -6,7 +6,7 @@ import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import type { NewEvent } from '../../src/data/shard/messages.ts';
 import type { WebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { startDeliveryProgram } from '../support/delivery-program.ts';
 import { deliverySuite } from '../support/delivery-suite.ts';

@@ -7,7 +7,7 @@ import { newTimedId } from '../../src/core/ids.ts';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { createIngestHandler } from '../../src/ingest/handler.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { ApplyObject } from '../../src/store/store.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';

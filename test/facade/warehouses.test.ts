@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { s3Keys, startS3Server } from '../support/object-stores.ts';

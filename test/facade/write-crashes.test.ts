@@ -3,7 +3,7 @@ import { secretSealingContext } from '../../src/core/sealing-contexts.ts';
 import { OrganizationLock, organizationLockKeys } from '../../src/data/locks/organization-lock.ts';
 import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { madeForIn, secretUsesIn } from '../../src/resources/secret-use.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';

@@ -1,5 +1,5 @@
 import { KubeConfig } from '@kubernetes/client-node';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { tokenOfRole } from './service-account-tokens.ts';

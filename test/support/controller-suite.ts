@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
 import { type RedisServer, startRedis } from './redis.ts';

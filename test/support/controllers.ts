@@ -5,7 +5,7 @@ import type { ObjectEvent } from '../../src/controllers/event-recorder.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import { runControllers } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
-import { defaultInstallation } from '../../src/core/installation.ts';
+import { defaultInstallation } from '../../src/core/default-installation.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { SpentMailBudgets } from '../../src/data/alerts/mail-budget.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
@@ -19,8 +19,8 @@ import { RedisRegistryPublisher } from '../../src/data/registry/registry-publish
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { knownWebhooks } from '../../src/data/webhooks/known-webhooks.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { CompleteStore } from '../../src/store/store.ts';

@@ -19,7 +19,7 @@ import { createIngestHandler, type IngestHandlerOptions } from '../../src/ingest
 import type { IngestLimits } from '../../src/ingest/limits.ts';
 import { isIngestTarget } from '../../src/ingest/path.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';

@@ -1,7 +1,7 @@
 import { AlertStates } from '../../src/data/alerts/alert-states.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import type { RegistryReader } from '../../src/data/registry/registry.ts';
-import { ownEvents } from '../../src/notify/own-event.ts';
+import { ownEvents } from '../../src/notify/own-event-payload.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 
 export interface NotedEvent {

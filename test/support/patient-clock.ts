@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/clock.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 
 /** The real time, in which everything that has a deadline gets so many times as long. Sleeps are as long as ever. */
 export function patientBy(factor: number): Clock {

@@ -8,10 +8,10 @@ import { LinkedPayloads } from '../../src/data/history/linked-payloads.ts';
 import { RateLimiter } from '../../src/data/intake/rate-limit.ts';
 import type { RegistryReader } from '../../src/data/registry/registry.ts';
 import { facadeMetrics } from '../../src/facade/http/metrics.ts';
-import { payloadLinkHandler } from '../../src/facade/http/payload-link.ts';
+import { payloadLinkHandler } from '../../src/facade/http/payload-link-handler.ts';
 import { RequestMemory } from '../../src/facade/http/request-memory.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';
 

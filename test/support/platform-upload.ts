@@ -19,7 +19,7 @@ const { openObjectStore } = await import('../../src/delivery/targets/warehouse/o
 const { upload } = await import('../../src/delivery/targets/warehouse/upload.ts');
 const { Dispatchers } = await import('../../src/delivery/targets/http/dispatchers.ts');
 const { SentSecrets } = await import('../../src/delivery/targets/http/sent-secrets.ts');
-const { systemClock } = await import('../../src/runtime/clock.ts');
+const { systemClock } = await import('../../src/runtime/system-clock.ts');
 
 const extraCa = readFileSync(process.env['NODE_EXTRA_CA_CERTS'] ?? '', 'utf8');
 const dispatchers = new Dispatchers({ connections: 2, clock: systemClock, extraCa });

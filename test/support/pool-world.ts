@@ -7,8 +7,8 @@ import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts
 import { runDeliveryPools } from '../../src/controllers/delivery-pool/run-delivery-pools.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { ObjectOf, SpecInputOf } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { ResourceCache } from '../../src/store/cache.ts';
 import type { ClusterKind, ClusterObject } from '../../src/store/cluster-objects.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';

@@ -4,7 +4,7 @@ import { type ConnectionRules, Dispatchers } from '../../src/delivery/targets/ht
 import { errorType } from '../../src/delivery/targets/http/error-type.ts';
 import { exchange, type HttpResult } from '../../src/delivery/targets/http/http-exchange.ts';
 import { SentSecrets } from '../../src/delivery/targets/http/sent-secrets.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 
 export const posted = { path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}'), secrets: SentSecrets.none };
 export const localEgress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] };

@@ -17,7 +17,7 @@ import { ReplayFeed } from '../../src/data/replays/replay-feed.ts';
 import { type Advance, ReplaySteps, type StepOptions } from '../../src/data/replays/replay-steps.ts';
 import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { allPages } from './all-pages.ts';
 import { newEvent } from './new-event.ts';
 import { patientClock } from './patient-clock.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { encryptionKeys } from '../../src/cmd/config-values.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { blockingConnection, commandConnection } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { defaultBlockMs, RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
 

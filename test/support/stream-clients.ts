@@ -7,7 +7,7 @@ import type { StreamRequest } from '../../src/feed/stream-client.ts';
 import { type OpenStream, StreamHub } from '../../src/feed/stream-hub.ts';
 import type { StreamLimits } from '../../src/feed/stream-limits.ts';
 import { blockingConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';
 

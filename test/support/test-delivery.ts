@@ -4,7 +4,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/delivery/start-delivery.ts';
 import { eventRouting } from '../../src/ingest/routed-again.ts';
 import { blockingConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { isDisabled } from '../../src/controllers/disabled.ts';
-import { idOf } from '../../src/controllers/references.ts';
+import { idOf } from '../../src/controllers/held-ids.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import type { ConfigurationKind, ObjectOf } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
 import { eventually } from './eventually.ts';

@@ -7,7 +7,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { NewEvent } from '../../src/data/shard/messages.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import type { NewWebhookEndpoint, WebhookEndpoint, WebhookSecret } from '../../src/data/webhooks/webhooks.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from './controllers.ts';
 import { startDeliveryProgram } from './delivery-program.ts';
 import { eventually } from './eventually.ts';

@@ -1,4 +1,4 @@
-import { newApiKey } from '../../../src/core/api-keys.ts';
+import { newApiKey } from '../../../src/core/api-key-hash.ts';
 import { type ControlPlane, startControlPlane } from '../../../test/support/control-plane.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hashApiKey, newApiKey } from '../../../src/core/api-keys.ts';
+import { hashApiKey, newApiKey } from '../../../src/core/api-key-hash.ts';
 import { base32 } from '../../../src/core/ids.ts';
 import {
   type FilterCondition,

@@ -11,7 +11,7 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { byKind, type ConfigurationKind, configurationKinds, type PosthornObject } from '../../resources/kinds.ts';
 import { targetsFirst } from '../../resources/references.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { WorkQueue } from '../../runtime/work-queue.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';

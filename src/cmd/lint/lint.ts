@@ -15,8 +15,8 @@ import {
 } from '../../resources/kinds.ts';
 import type { Condition } from '../../resources/metadata.ts';
 import { namespaceOf } from '../../resources/references.ts';
-import { systemClock } from '../../runtime/clock.ts';
 import { ManifestApplier } from '../../runtime/manifests/apply.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import type { ApplyObject, Key } from '../../store/store.ts';
 import type { Config } from '../config.ts';

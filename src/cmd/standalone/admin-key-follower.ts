@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { Component } from '../../runtime/supervisor.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import type { AdminKeySource } from '../admin-key-file.ts';
-import { applyAdminKey } from './bootstrap.ts';
+import { applyAdminKey } from './standalone-objects.ts';
 
 const retryMs = 10_000;
 

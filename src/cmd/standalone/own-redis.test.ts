@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { commandConnection } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { OwnRedis } from './own-redis.ts';
 
 /** Two writes of one script, and how often it has run. */

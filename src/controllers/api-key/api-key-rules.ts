@@ -5,7 +5,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import { byAge } from '../../resources/metadata.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import { type ControllerCaches, nameIn } from '../controller-caches.ts';
-import { type IdClaims, isLive, mayHaveItsId } from '../references.ts';
+import { type IdClaims, isLive, mayHaveItsId } from '../held-ids.ts';
 import type { Evaluation, PublishedRecord, ResourceRules } from '../resource-reconciler.ts';
 
 type Caches = Pick<ControllerCaches, 'ApiKey'> & IdClaims;

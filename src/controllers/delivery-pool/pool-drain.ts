@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { Judgement } from '../conditions.ts';
-import { isOwned } from '../references.ts';
+import { isOwned } from '../held-ids.ts';
 import type { PoolObjectsClient } from './pool-objects-client.ts';
 import { deploymentState, drainingJudgement } from './pool-verdict.ts';
 

@@ -4,7 +4,7 @@ import { optionalKinds } from '../../compile/delivery-pool/pool-objects.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ClusterObject } from '../../store/cluster-objects.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
-import { isOwned } from '../references.ts';
+import { isOwned } from '../held-ids.ts';
 
 const manager = 'posthorn-controller';
 /** Holds the number of pods while nobody else does: between us, who no longer decide it, and an autoscaler that has not decided yet. */

@@ -2,7 +2,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { ArchiveTrouble, ArchiveTroubles } from '../../data/history/archive-troubles.ts';
 import { type Finding, timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, isLive } from '../references.ts';
+import { idOf, isLive } from '../held-ids.ts';
 import { conditionOf, type HealthConditionsOptions, isStale, lookRegularly, writeHealthConditions } from './health-conditions.ts';
 
 const archiving = 'Archiving';

@@ -3,7 +3,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, organizationOf } from '../references.ts';
+import { idOf, organizationOf } from '../held-ids.ts';
 import type { CircuitTarget } from './broken-circuits.ts';
 import type { CircuitDetail, HealthKind } from './health-reconciler.ts';
 

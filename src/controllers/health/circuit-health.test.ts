@@ -12,9 +12,9 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 
 const prefix = 'test:';
 const route = { namespace: 'acme', name: 'all' };

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { storedObject } from '../../../test/support/objects.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { BrokenCircuits } from './broken-circuits.ts';
 import { HealthReconciler } from './health-reconciler.ts';
 

@@ -3,12 +3,12 @@ import type { Clock } from '../../core/clock.ts';
 import type { CircuitView } from '../../data/queue/circuits.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import type { Condition } from '../../resources/metadata.ts';
-import type { ReconcileResult } from '../../runtime/controller.ts';
+import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
 import { type Finding, timestamp } from '../conditions.ts';
 import type { EventRecorder } from '../event-recorder.ts';
-import { idOf, isLive } from '../references.ts';
+import { idOf, isLive } from '../held-ids.ts';
 import type { BrokenCircuits, CircuitTarget, Health } from './broken-circuits.ts';
 
 /** One write per object in this time. */

@@ -6,9 +6,9 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { MailBudget, SpentMailBudgets } from '../../data/alerts/mail-budget.ts';
 import { MailRecipients } from '../../data/alerts/mail-recipients.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { runMailHealth } from './mail-health.ts';
 
 const prefix = 'test:';

@@ -5,7 +5,7 @@ import type { MailRecipients } from '../../data/alerts/mail-recipients.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Finding } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { isLive, organizationIdOf } from '../references.ts';
+import { isLive, organizationIdOf } from '../held-ids.ts';
 import {
   conditionOf,
   type HealthConditionsOptions,

@@ -9,7 +9,7 @@ import { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import { controllerCaches } from '../controller-caches.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { type HealthOptions, runHealth } from './run-health.ts';
 
 const manager = { manager: 'test', force: true };

@@ -6,11 +6,11 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import { controllerCaches } from '../controller-caches.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { runScheduleStatus } from './schedule-status.ts';
 
 const prefix = 'test:';

@@ -7,8 +7,8 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { suspended } from '../in-force.ts';
-import { holdsItsId, idOf, isLive } from '../references.ts';
+import { holdsItsId, idOf, isLive } from '../held-ids.ts';
+import { suspended } from '../programmed-condition.ts';
 
 export interface ScheduleStatusOptions {
   caches: Pick<ControllerCaches, 'HttpCronJob' | 'Organization' | 'owners'>;

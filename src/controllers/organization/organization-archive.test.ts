@@ -9,10 +9,10 @@ import { ArchiveTroubles } from '../../data/history/archive-troubles.ts';
 import { MessageArchive } from '../../data/history/message-archive.ts';
 import { registryKeys } from '../../data/registry/registry-keys.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { runArchiveHealth } from '../health/archive-health.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 
 const prefix = 'test:';
 const options = { manager: 'test', force: true };

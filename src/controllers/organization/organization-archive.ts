@@ -2,7 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import { destinationRefusal } from '../../compile/destination.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import { standingOf } from '../standing.ts';
 
 export interface ArchiveReference {

@@ -5,7 +5,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { RedisMessagePurger } from '../../data/purge/message-purger.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 
 let redis: RedisServer;

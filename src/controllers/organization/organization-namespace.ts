@@ -1,12 +1,12 @@
 import type { Refusal } from '../../compile/compiled.ts';
+import { defaultInstallation } from '../../core/default-installation.ts';
 import { isPosthornError } from '../../core/errors.ts';
-import { defaultInstallation } from '../../core/installation.ts';
 import type { NamespaceObject, PosthornObject } from '../../resources/kinds.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import { installationOf } from '../../store/served-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
-import { idOf, isLive } from '../references.ts';
+import { idOf, isLive } from '../held-ids.ts';
 
 /** On the namespace of an organization: the organization's name. */
 export const organizationLabel = 'posthorn.dev/organization';

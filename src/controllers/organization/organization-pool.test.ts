@@ -11,12 +11,12 @@ import { cronKeys } from '../../data/cron/cron-keys.ts';
 import { OrganizationPools } from '../../data/pools/organization-pools.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 import { taskKeys } from '../../data/tasks/task-kind.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { ResourceCache } from '../../store/cache.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import { Reflector } from '../../store/reflector.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import type { Pools } from './organization-pool.ts';
 
 const prefix = 'test:';

@@ -2,7 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
-import { isLive } from '../references.ts';
+import { isLive } from '../held-ids.ts';
 
 /** The DeliveryPools of an installation that has them, and who notes which of them serves an organization. */
 export interface Pools {

@@ -7,7 +7,7 @@ import { apiVersion } from '../../resources/definition.ts';
 import { configurationKinds, kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ClusterKind, ClusterObject } from '../../store/cluster-objects.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
-import { isOwned } from '../references.ts';
+import { isOwned } from '../held-ids.ts';
 import { organizationLabel } from './organization-namespace.ts';
 
 export const quotaKind: ClusterKind = { apiVersion: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas' };

@@ -3,7 +3,7 @@ import type { MessagePurger } from '../../data/shard/messages.ts';
 import { retractionOrder } from '../../resources/references.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
-import { idOf, isLive } from '../references.ts';
+import { idOf, isLive } from '../held-ids.ts';
 import { isRetained, isWithdrawn } from '../retained-organizations.ts';
 
 /** As long as a message waits for what is disabled, and then as a dead letter. */

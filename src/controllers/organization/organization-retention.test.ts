@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { RecordKind } from '../../core/records.ts';
 import type { ConfigurationKind } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { idManager } from './organization-reconciler.ts';
 
 const suite = controllerSuite();

@@ -9,7 +9,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ClusterKind, ClusterObject } from '../../store/cluster-objects.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
-import { isOwned } from '../references.ts';
+import { isOwned } from '../held-ids.ts';
 import { organizationLabel } from './organization-namespace.ts';
 
 export const roleBindingKind: ClusterKind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', plural: 'rolebindings' };

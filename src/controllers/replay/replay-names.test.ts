@@ -9,8 +9,8 @@ import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { registryKeys } from '../../data/registry/registry-keys.ts';
 import { type KnownWebhooks, knownWebhooks } from '../../data/webhooks/known-webhooks.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { idOf } from '../references.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { idOf } from '../held-ids.ts';
 
 const suite = controllerSuite();
 const options = { manager: 'test', force: true };

@@ -5,8 +5,8 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { idOf } from '../references.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { idOf } from '../held-ids.ts';
 
 const suite = controllerSuite();
 const options = { manager: 'test', force: true };

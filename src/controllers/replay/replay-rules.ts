@@ -5,7 +5,7 @@ import type { KnownWebhooks } from '../../data/webhooks/known-webhooks.ts';
 import type { PosthornKind, PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 import { complaintsAbout, type Lacking, lackingReferences } from '../standing.ts';
 import { namesIn, unknownAmong } from './replay-names.ts';

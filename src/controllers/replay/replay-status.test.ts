@@ -12,7 +12,7 @@ import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import { controllerCaches } from '../controller-caches.ts';
 import type { ObjectEvent } from '../event-recorder.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { runReplayStatus } from './replay-status.ts';
 
 const prefix = 'test:';

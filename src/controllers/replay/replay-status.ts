@@ -8,7 +8,7 @@ import type { ResourceStore } from '../../store/store.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { WritePace } from '../health/write-pace.ts';
-import { mayHaveItsId, organizationIdOf } from '../references.ts';
+import { mayHaveItsId, organizationIdOf } from '../held-ids.ts';
 import { expiresAtMs, isNews, newsIn, progressOf } from './replay-progress.ts';
 
 export interface ReplayStatusOptions {

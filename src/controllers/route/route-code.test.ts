@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { organizationFacts } from '../../compile/organization.ts';
 import type { TransformRecord } from '../../core/records.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import type { ApplyObject } from '../../store/store.ts';

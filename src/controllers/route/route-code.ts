@@ -10,7 +10,7 @@ import type { ResourceCache } from '../../store/cache.ts';
 import type { CodeChecks } from '../code-checks.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import { contentOf } from '../shared-content.ts';
 
 export interface RouteCodeOptions {

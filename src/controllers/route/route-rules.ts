@@ -7,7 +7,7 @@ import { mailDomainProblem } from '../../core/mail-domains.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
 import { contentOf } from '../shared-content.ts';

@@ -4,9 +4,9 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { SourceRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 
 const prefix = 'test:';
 const metadata = { name: 'orders', namespace: 'acme' };

@@ -4,7 +4,7 @@ import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const suite = controllerSuite();
 let webhooks: RedisWebhookStore;

@@ -1,10 +1,10 @@
-import { payloadFormRefusal } from '../../compile/payload-form.ts';
+import { payloadFormRefusal } from '../../compile/payload-form-refusal.ts';
 import { compileWebhookEndpoint, type ManagedEndpoint, webhookEndpointRefusal } from '../../compile/webhook-endpoint.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { readHeaders } from '../header-values.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import type { RecordRules } from '../resource-reconciler.ts';
 
 interface WebhookEndpointRulesOptions {

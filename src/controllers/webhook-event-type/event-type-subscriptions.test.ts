@@ -7,10 +7,10 @@ import { WebhookControllers } from '../../../test/support/webhook-controllers.ts
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { RedisMessagePurger } from '../../data/purge/message-purger.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
 import { controllerCaches } from '../controller-caches.ts';
-import { idOf } from '../references.ts';
+import { idOf } from '../held-ids.ts';
 import { sweepEventTypes } from '../webhook-sweep.ts';
 
 let redis: RedisServer;

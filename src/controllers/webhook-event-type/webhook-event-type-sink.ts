@@ -1,8 +1,8 @@
 import type { EventTypeRecord } from '../../core/records.ts';
 import { indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
+import { idOf, isLive, organizationOf } from '../held-ids.ts';
 import { type RecordSink, registrySink } from '../record-sink.ts';
-import { idOf, isLive, organizationOf } from '../references.ts';
 import type { WebhookSinkOptions } from '../webhook-record-sink.ts';
 
 /** Event types go with their subscriptions, however they are deleted, and may be subscribed to when they come back. */

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const suite = controllerSuite();
 

@@ -1,7 +1,7 @@
 import { compileWebhookSubscription, type ManagedSubscription } from '../../compile/webhook-subscription.ts';
 import type { WebhookSubscription } from '../../data/webhooks/webhooks.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
-import { idOf, referenced } from '../references.ts';
+import { idOf, referenced } from '../held-ids.ts';
 import type { RecordRules } from '../resource-reconciler.ts';
 import type { RouteCode } from '../route/route-code.ts';
 

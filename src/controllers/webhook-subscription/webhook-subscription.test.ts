@@ -6,7 +6,7 @@ import { conditionOf, eachWithWebhookControllers, type WebhookControllers } from
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 let redis: RedisServer;
 let prefix: string;

@@ -3,7 +3,7 @@ import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts
 import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { type CronRun, CronRuns } from './cron-runs.ts';
 
 const prefix = 'test:';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { type CronExecution, CronExecutions } from './cron-executions.ts';
 import { CronRuns } from './cron-runs.ts';
 

@@ -5,7 +5,7 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { attempt, dead, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { Circuits } from '../queue/circuits.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';

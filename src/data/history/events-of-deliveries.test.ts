@@ -6,7 +6,7 @@ import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { newTimedId } from '../../core/ids.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { newest } from '../shard/cursor.ts';
 import type { EventFilter, PageQuery } from '../shard/messages.ts';
 import { ShardReader } from '../shard/shard-reader.ts';

@@ -11,7 +11,7 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';

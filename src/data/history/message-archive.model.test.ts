@@ -8,7 +8,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { alertOrganization } from '../../core/alert.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import type { Outcome, Retention } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';

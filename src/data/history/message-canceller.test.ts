@@ -9,7 +9,7 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import type { TargetSetting } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';

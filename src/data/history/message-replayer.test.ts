@@ -10,7 +10,7 @@ import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { type EventClaim, RedisIntake } from './intake.ts';
 import { intakeKeys } from './intake-keys.ts';

@@ -6,7 +6,7 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';

@@ -3,7 +3,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { SignatureFailure } from '../../core/providers/signature-failure.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { SignatureFailureLog } from './signature-failure-log.ts';
 import { maxFailingSources, maxSignatureFailures, SignatureFailures, signatureFailuresKeptMs } from './signature-failures.ts';
 

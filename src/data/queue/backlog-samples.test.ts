@@ -4,7 +4,7 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';

@@ -8,7 +8,7 @@ import { attempt, failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';

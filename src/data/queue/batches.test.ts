@@ -5,7 +5,7 @@ import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts'
 import { newEvent } from '../../../test/support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';

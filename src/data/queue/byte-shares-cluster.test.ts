@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { clusterSuite } from '../../../test/support/cluster-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { newTimedId } from '../../core/ids.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 

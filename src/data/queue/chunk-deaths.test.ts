@@ -7,7 +7,7 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';

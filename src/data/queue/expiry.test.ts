@@ -7,7 +7,7 @@ import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/sup
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';

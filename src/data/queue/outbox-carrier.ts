@@ -16,7 +16,7 @@ import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.t
 
 const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
-  read: script('outbox'),
+  read: script('outbox-read'),
   importMessages: script('import-messages'),
   importMoved: script('import-moved'),
   news: script('shard-news'),

@@ -8,7 +8,7 @@ import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { MessageArchive } from '../history/message-archive.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';

@@ -10,7 +10,7 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';

@@ -4,7 +4,7 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { routeRecord as route, sourceRecord as source } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { changeStreamBlockMs } from './change-stream.ts';
 import { RedisRegistryPublisher } from './registry-publisher.ts';
 import { RedisRegistryReader } from './registry-reader.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { replayedPayloadRoom } from './event-originals.ts';
 import { PagesAhead } from './pages-ahead.ts';

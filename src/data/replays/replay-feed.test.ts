@@ -4,7 +4,7 @@ import { dead } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayParts, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { shardOf } from '../../core/shard-of.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { FeedReader } from '../feed/feed-reader.ts';
 import { parseFeedRow, type ReplayRow } from '../feed/feed-row.ts';
 import { shardKeys } from '../shard/shard-keys.ts';

@@ -8,7 +8,7 @@ import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { FeedReader } from '../feed/feed-reader.ts';
 import { parseFeedRow } from '../feed/feed-row.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';

@@ -8,7 +8,7 @@ import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/sup
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';

@@ -13,7 +13,7 @@ const listScript = new ShardScript(new URL('./list.lua', import.meta.url));
 const sizesScript = new ShardScript(new URL('./index-sizes.lua', import.meta.url));
 const askedScript = new ShardScript(new URL('./asked-messages.lua', import.meta.url));
 const messagesOfEventsScript = new ShardScript(new URL('./messages-of-events.lua', import.meta.url));
-const waitingScript = new ShardScript(new URL('./waiting.lua', import.meta.url));
+const waitingScript = new ShardScript(new URL('./waiting-messages.lua', import.meta.url));
 const targetsPerStep = 200;
 /** Of an organization with more targets it is not asked what waits for each. */
 const maxWaitingSteps = 100;

@@ -4,7 +4,7 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';

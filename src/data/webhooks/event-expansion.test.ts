@@ -9,7 +9,7 @@ import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';

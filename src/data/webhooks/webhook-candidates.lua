@@ -6,7 +6,7 @@
 -- Reply: {place after the last, place to go on at or '', applications as a list of number and record, per row place, number, record, endpoint, its record,
 -- application's number}.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 
 local event_type = call('HGET', P .. 'ty', ARGV[1])
 if not event_type then

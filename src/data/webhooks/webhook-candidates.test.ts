@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allCandidates, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
 

@@ -3,7 +3,7 @@
 -- ARGV[1] which hash: ap, ep, sb, es, ls, ax, ids; or an, [2] cursor, '0' at first, [3] how many entries, about.
 -- Reply: {cursor to go on with, '0' at the end; how many entries were looked at; entry and complaint, one after the other}.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-transforms.lua"
 -- @include "../shard/includes/json.lua"
 

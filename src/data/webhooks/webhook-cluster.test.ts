@@ -10,7 +10,7 @@ import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisAddress } from '../../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
 import { ReplicatedWrites } from '../../redis/replicated-writes.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { changeStreamBlockMs } from '../registry/change-stream.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';

@@ -4,7 +4,7 @@
 -- (of an event type the id alone).
 -- Reply: a count for each.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 
 local counts = {}
 if ARGV[1] == 't' then

@@ -8,7 +8,7 @@
 -- {'missing'} (no application) .
 -- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-marks.lua"
 -- @include "includes/webhook-past.lua"
 

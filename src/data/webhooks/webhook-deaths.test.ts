@@ -4,7 +4,7 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkWebhooks } from '../check/webhook-check.ts';
 import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';

@@ -8,7 +8,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';

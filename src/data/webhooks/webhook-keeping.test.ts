@@ -8,7 +8,7 @@ import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';

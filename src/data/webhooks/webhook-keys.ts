@@ -8,7 +8,7 @@
  * - `ids` hash: id of a custom resource → number; other ids name their number (`webhook-ids.ts`)
  * - `ax` hash: external id → application; `an` sorted set of `<name in lower case>\0<application>`
  * - `es` hash: endpoint → 10 bytes for each of its subscriptions: event type and number, oldest first
- * - `ls` hash: the lists `a<application>` of endpoints and `t<event type>` of subscriptions (`includes/webhook-list.lua`)
+ * - `ls` hash: the lists `a<application>` of endpoints and `t<event type>` of subscriptions (`includes/webhook-lists.lua`)
  * - `v` hash: `*` and event type id → version of what matches an event (`includes/webhooks.lua`)
  * - `epoch`: of the leader that has written last what custom resources say; an older one is refused (`includes/webhooks.lua`)
  * - `mk:0`, `mk:1` hashes: mark of a request → what it has made, for a day or two (`includes/webhook-marks.lua`)

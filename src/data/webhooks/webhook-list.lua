@@ -9,7 +9,7 @@
 -- Reply: {rows one after the other, each with its position before it; position to go on after, or '' at the end}.
 -- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 
 local list = decoded(ARGV[1])
 local what, step, from, most, budget = list.what, list.step, list.after, list.max_rows, list.max_looks

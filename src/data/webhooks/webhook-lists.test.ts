@@ -4,7 +4,7 @@ import { inBatches } from '../../../test/support/in-batches.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 
 const org = 'org_a';

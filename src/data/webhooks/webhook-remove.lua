@@ -7,7 +7,7 @@
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
 -- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-removal.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-past.lua"

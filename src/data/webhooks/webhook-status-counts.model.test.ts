@@ -9,7 +9,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';

@@ -6,7 +6,7 @@ import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { isPosthornError } from '../../core/errors.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { checkWebhooks } from '../check/webhook-check.ts';
 import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';

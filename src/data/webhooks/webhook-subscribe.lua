@@ -8,7 +8,7 @@
 -- subscription its number or '' (subscribed before)}.
 -- @include "../shard/includes/json.lua"
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-marks.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-transforms.lua"

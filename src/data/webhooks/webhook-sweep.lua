@@ -4,7 +4,7 @@
 -- ARGV[1] how many endpoints and subscriptions at most.
 -- Reply: 1 when there is more to do.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-removal.lua"
 -- @include "includes/webhook-past.lua"
 -- @include "includes/some-fields.lua"

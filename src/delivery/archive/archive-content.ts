@@ -1,6 +1,6 @@
 import type { WarehouseLayout } from '../../core/records.ts';
 import type { ArchivedMessage } from '../../data/history/message-archive.ts';
-import type { StoredObject } from '../targets/warehouse/object-store.ts';
+import type { StoredObject } from '../targets/warehouse/object-writer.ts';
 import { PartitionedObjects, prefixParts } from '../targets/warehouse/partitioned-objects.ts';
 import { archiveRecord } from './archive-record.ts';
 

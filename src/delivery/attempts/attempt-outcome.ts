@@ -9,7 +9,7 @@ import type { AttemptErrorType } from '../../data/shard/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { errorMessage, errorType } from '../targets/http/error-type.ts';
 import type { HttpAnswer, HttpResult } from '../targets/http/http-exchange.ts';
-import { attemptDetail } from './attempt-detail.ts';
+import { attemptDetail } from './traced-detail.ts';
 
 const keptBodyBytes = 10_240;
 const longestRetryAfterMs = 86_400_000;

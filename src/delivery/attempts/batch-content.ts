@@ -6,7 +6,7 @@ import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.t
 import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
 import { readLayout } from '../targets/warehouse/batch-layout.ts';
 import { type Added, BatchObjects } from '../targets/warehouse/batch-objects.ts';
-import type { StoredObject } from '../targets/warehouse/object-store.ts';
+import type { StoredObject } from '../targets/warehouse/object-writer.ts';
 import type { WarehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';

@@ -8,7 +8,7 @@ import type { Batch, Job } from '../../data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { runBatchTransforms, TransformsStalledError } from './batch-transforms.ts';
 import { EventTransformer } from './transformed-event.ts';

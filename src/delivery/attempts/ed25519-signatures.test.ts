@@ -20,7 +20,7 @@ import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const [key, oldKey] = [newSigningKey(), newSigningKey()] as const;

@@ -7,7 +7,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const org = 'org_a';
 const inside = webhookOrganization(org);

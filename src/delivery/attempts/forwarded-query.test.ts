@@ -5,7 +5,7 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import type { TransformRecord } from '../../core/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 let replayer: RedisMessageReplayer;
 const suite = deliverySuite();

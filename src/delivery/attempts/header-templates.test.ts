@@ -15,7 +15,7 @@ import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 let replayer: RedisMessageReplayer;
 const suite = deliverySuite();

@@ -13,7 +13,7 @@ import type { TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const suite = deliverySuite({ shards: 2 });

@@ -7,7 +7,7 @@ import { publishRecords } from '../../../test/support/published-records.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 let replayer: RedisMessageReplayer;
 const suite = deliverySuite();

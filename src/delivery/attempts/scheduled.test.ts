@@ -4,7 +4,7 @@ import { webhookProgramSuite } from '../../../test/support/webhook-program-suite
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const org = 'org_a';
 const inside = webhookOrganization(org);

@@ -12,7 +12,7 @@ import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 let replayer: RedisMessageReplayer;

@@ -10,7 +10,7 @@ import { OrganizationBudget } from '../../core/organization-budget.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { deliveryMetrics } from '../metrics.ts';
 import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';

@@ -12,7 +12,7 @@ import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const org = 'org_a';
 const secret = {

@@ -27,7 +27,7 @@ import { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import { WebhookNotes } from '../../data/webhooks/webhook-notes.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import { blockingConnection } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { Delivery } from '../start-delivery.ts';
 
 const prefix = 'test:';

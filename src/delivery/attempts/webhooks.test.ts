@@ -17,7 +17,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import type { DeliveryView, NewEvent } from '../../data/shard/messages.ts';
 import type { WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { WebhookPlanSources } from '../plans/webhook-plan.ts';
 import type { Delivery } from '../start-delivery.ts';
 

@@ -19,7 +19,7 @@ import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.t
 import { RedisRegistryReader } from '../../data/registry/registry-reader.ts';
 import type { ReplaySteps } from '../../data/replays/replay-steps.ts';
 import { blockingConnection } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { ReplayRunner } from './replay-runner.ts';
 
 const prefix = 'test:';

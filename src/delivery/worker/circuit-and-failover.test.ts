@@ -7,7 +7,7 @@ import { type Receiver, startReceiver } from '../../../test/support/receiver.ts'
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import type { RouteRecord } from '../../core/records.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const retryOften = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };

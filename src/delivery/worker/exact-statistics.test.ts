@@ -10,7 +10,7 @@ import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { RedisStatisticsReader } from '../../data/analytics/redis-statistics-reader.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const prefix = 'test:';
 const messages = 600;

@@ -18,7 +18,7 @@ import { checkShards } from '../../data/check/shard-check.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const suite = deliverySuite();
 const retryPolicy = { maxRetries: 3, initialDelayMs: 100, maxDelayMs: 200, backoffMultiplier: 1 };

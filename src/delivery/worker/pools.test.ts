@@ -14,7 +14,7 @@ import { destinationTestTask } from '../../data/tasks/destination-test-task.ts';
 import { RedisTaskCaller } from '../../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../../data/tasks/task-kind.ts';
 import { blockingConnection } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 
 const shards = 2;
 const suite = deliverySuite({ shards });

@@ -8,7 +8,7 @@ import { newTimedId } from '../../core/ids.ts';
 import type { Job } from '../../data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { Settler } from './settler.ts';
 

@@ -14,7 +14,7 @@ import { PosthornError } from '../../core/errors.ts';
 import type { Job, ShardState } from '../../data/queue/delivery-queue.ts';
 import { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { EventTransformer } from '../attempts/transformed-event.ts';
 import { RedisBackoffs } from '../loops/redis-backoff.ts';

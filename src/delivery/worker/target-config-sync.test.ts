@@ -11,7 +11,7 @@ import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import { ShardSignals } from './shard-signals.ts';
 import { TargetConfigSync } from './target-config-sync.ts';

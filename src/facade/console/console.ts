@@ -6,7 +6,7 @@ import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { answerError } from '../http/error-response.ts';
 import { nothingHere } from '../http/operation-table.ts';
-import { answerRequestId } from '../http/request-id.ts';
+import { answerRequestId } from '../http/request-id-header.ts';
 import { requestTarget } from '../http/request-target.ts';
 import { type BuiltConsole, type BuiltFile, type Encoding, type PageSettings, readBuiltConsole } from './built-console.ts';
 

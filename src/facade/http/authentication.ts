@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { AddressList } from '../../core/address-list.ts';
-import { hashApiKey } from '../../core/api-keys.ts';
+import { hashApiKey } from '../../core/api-key-hash.ts';
 import { clientAddress } from '../../core/client-address.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';

@@ -3,7 +3,7 @@ import { resourceId } from '../../core/ids.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
 import { kinds } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { resealSecrets } from './reseal-secrets.ts';
 

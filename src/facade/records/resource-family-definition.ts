@@ -4,7 +4,7 @@ import type { ObjectOf } from '../../resources/kinds.ts';
 import type { FieldCodes } from '../http/body.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import type { SentSecrets } from './secrets.ts';
+import type { SentSecrets } from './secret-draft.ts';
 import { type Synonyms, withoutSynonyms } from './synonyms.ts';
 import type { Spec } from './write-rules.ts';
 

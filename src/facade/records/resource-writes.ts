@@ -11,7 +11,7 @@ import { nouns } from './nouns.ts';
 import { objectTag } from './record-versions.ts';
 import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
-import { SecretDraft } from './secrets.ts';
+import { SecretDraft } from './secret-draft.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
 import { pauseBeforeRetry } from './store-errors.ts';
 import { planChange, refuseBeyondLimit, refuseInadmissible } from './write-rules.ts';

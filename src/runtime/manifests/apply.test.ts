@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import type { ApplyObject } from '../../store/store.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../system-clock.ts';
 import { ManifestApplier } from './apply.ts';
 
 const url = 'https://shop.example.com/';

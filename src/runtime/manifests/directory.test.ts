@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../system-clock.ts';
 import { ManifestApplier } from './apply.ts';
 import { ManifestsDirectory, type ManifestsLoad } from './directory.ts';
 

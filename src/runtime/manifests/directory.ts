@@ -1,7 +1,7 @@
 import { watch } from 'chokidar';
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../core/clock.ts';
-import { defaultInstallation } from '../../core/installation.ts';
+import { defaultInstallation } from '../../core/default-installation.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ApplyObject } from '../../store/store.ts';
 import type { ManifestApplier } from './apply.ts';

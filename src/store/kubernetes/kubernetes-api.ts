@@ -3,7 +3,7 @@ import { type Dispatcher, request as send } from 'undici';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { parseJson } from '../../core/read-json.ts';
-import { type Access, Credentials } from './credentials.ts';
+import { type Access, Credentials } from './kubernetes-credentials.ts';
 import { statusError } from './status-error.ts';
 import { yamlOf } from './yaml-body.ts';
 

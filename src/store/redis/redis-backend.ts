@@ -19,8 +19,8 @@ import {
 import type { Key, ListQuery, Page, Version, WatchEvent } from '../store.ts';
 import { ChangeFollower } from './change-follower.ts';
 import { ObjectCodec } from './codec.ts';
-import { StoreKeys } from './keys.ts';
 import { reachable } from './reachable.ts';
+import { StoreKeys } from './store-keys.ts';
 
 export interface RedisBackendOptions {
   redis: RedisClient;

@@ -5,7 +5,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { blockingConnection } from '../../redis/connection.ts';
 import type { Kind } from '../../resources/kinds.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { ResourceStore, Version, WatchEvent } from '../store.ts';
 import { RedisStore } from './redis-store.ts';
 

@@ -2,7 +2,7 @@ import type { Keyring } from '../../core/sealing.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { rewriteHash } from '../../redis/rewrite-hash.ts';
 import { ObjectCodec } from './codec.ts';
-import { StoreKeys } from './keys.ts';
+import { StoreKeys } from './store-keys.ts';
 
 /** Seals all Secrets that live in Redis under the newest key; their versions stay. Returns how many changed; `report` gets what does not open. */
 export function resealObjects(options: {

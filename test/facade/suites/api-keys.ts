@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { hashApiKey } from '../../../src/core/api-keys.ts';
+import { hashApiKey } from '../../../src/core/api-key-hash.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld, RequestOptions } from '../facade-world.ts';
 

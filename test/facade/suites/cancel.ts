@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { RedisStatisticsReader } from '../../../src/data/analytics/redis-statistics-reader.ts';
 import type { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import { emptiedQueue } from '../../support/emptied-queue.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { attempt, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';

@@ -8,7 +8,7 @@ import { createHttpServer } from '../../../src/cmd/http-server.ts';
 import { RedisIntake } from '../../../src/data/intake/intake.ts';
 import { SignatureFailureLog } from '../../../src/data/intake/signature-failure-log.ts';
 import { createIngestHandler } from '../../../src/ingest/handler.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts';
 import { testKeyring } from '../../support/controllers.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -2,7 +2,7 @@ import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import { silentLogger } from '../../support/logger.ts';
 import { failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';

@@ -4,7 +4,7 @@ import { RedisMessageReader } from '../../../src/data/history/message-reader.ts'
 import type { DeliveryView } from '../../../src/data/shard/messages.ts';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { NewWebhookSubscription, WebhookRateLimits } from '../../../src/data/webhooks/webhooks.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/logger.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import { WebhookMessages } from '../../../src/data/webhooks/webhook-messages.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/logger.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';

@@ -4,7 +4,7 @@ import { webhookSecretSealingContext } from '../../../src/core/sealing-contexts.
 import { changeStreamBlockMs } from '../../../src/data/registry/change-stream.ts';
 import { WebhookDirectory } from '../../../src/data/webhooks/webhook-directory.ts';
 import { blockingConnection } from '../../../src/redis/connection.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { systemClock } from '../../../src/runtime/system-clock.ts';
 import { createCertificateAuthority } from '../../support/certificate-authority.ts';
 import { testKeyring } from '../../support/controllers.ts';
 import { eventually } from '../../support/eventually.ts';

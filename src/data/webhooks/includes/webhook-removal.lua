@@ -1,8 +1,8 @@
--- @include "webhook-list.lua"
+-- @include "webhook-lists.lua"
 -- @include "webhook-transforms.lua"
 -- @include "webhooks.lua"
 
--- Removing subscriptions, step by step where there are many. Needs webhooks.lua, webhook-list.lua and webhook-transforms.lua.
+-- Removing subscriptions, step by step where there are many. Needs webhooks.lua, webhook-lists.lua and webhook-transforms.lua.
 
 -- Forgets the id of a custom resource; others are not kept.
 local function forget_id(prefix, record)

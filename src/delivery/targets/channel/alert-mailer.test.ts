@@ -7,7 +7,7 @@ import { type RedisServer, startRedis } from '../../../../test/support/redis.ts'
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
 import { MailBudget } from '../../../data/alerts/mail-budget.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { mailCounter } from '../../metrics.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { AlertMailer } from './alert-mailer.ts';

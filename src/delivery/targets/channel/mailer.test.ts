@@ -4,7 +4,7 @@ import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { freePort } from '../../../../test/support/ports.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { alertEmail } from './email.ts';
 
 import { Mailer, type SmtpSettings } from './mailer.ts';

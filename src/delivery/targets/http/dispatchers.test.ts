@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { startTlsReceiver } from '../../../../test/support/tls-receiver.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';

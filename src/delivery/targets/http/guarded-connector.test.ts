@@ -2,7 +2,7 @@ import type { LookupAddress, lookup as resolve } from 'node:dns';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startConnectProxy } from '../../../../test/support/connect-proxy.ts';
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';

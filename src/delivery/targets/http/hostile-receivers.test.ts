@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kindOf, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { attemptRecord } from '../../attempts/attempt-outcome.ts';
 import { Transport } from '../warehouse/transport.ts';
 import { Dispatchers } from './dispatchers.ts';

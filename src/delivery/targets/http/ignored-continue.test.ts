@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { kindOf, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { Transport } from '../warehouse/transport.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { exchange, type HttpResult } from './http-exchange.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { exchange } from './http-exchange.ts';
 import { SentSecrets } from './sent-secrets.ts';

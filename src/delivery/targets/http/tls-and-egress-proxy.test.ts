@@ -5,7 +5,7 @@ import { Agent } from 'undici';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { kindOf, localEgress, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
 import { EgressPolicy, RefusedAddresses } from '../../../core/egress-policy.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import type { ConnectionRules } from './dispatchers.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { exchange } from './http-exchange.ts';

@@ -1,5 +1,5 @@
 import { BlobServiceClient, newPipeline, StorageSharedKeyCredential } from '@azure/storage-blob';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectWriter } from './object-writer.ts';
 import type { Transport } from './transport.ts';
 
 type HttpClient = NonNullable<NonNullable<Parameters<typeof newPipeline>[1]>['httpClient']>;
@@ -9,7 +9,7 @@ type Credential = Parameters<typeof newPipeline>[0];
 export async function openAzureStore(
   { accountName, containerName, credentials }: { accountName: string; containerName: string; credentials: { accountKey: string } | null },
   endpoint: string | undefined,
-): Promise<ObjectStore> {
+): Promise<ObjectWriter> {
   const credential: Credential =
     credentials === null ? await platformCredential() : new StorageSharedKeyCredential(accountName, credentials.accountKey);
   const url = endpoint === undefined ? `https://${accountName}.blob.core.windows.net` : `${endpoint.replace(/\/$/, '')}/${accountName}`;

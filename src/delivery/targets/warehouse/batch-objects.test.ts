@@ -4,7 +4,7 @@ import { readFieldMapping } from '../../../core/field-mapping.ts';
 import { inOnePiece } from '../../../core/in-one-piece.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import { BatchObjects, maxBatchBytes, type WarehouseEvent } from './batch-objects.ts';
-import type { StoredObject } from './object-store.ts';
+import type { StoredObject } from './object-writer.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 59, 999);
 const event = (changes: Partial<WarehouseEvent> = {}): WarehouseEvent => ({

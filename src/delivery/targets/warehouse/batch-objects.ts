@@ -7,7 +7,7 @@ import { queryParameters } from '../../../core/sent-query.ts';
 import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
-import type { StoredObject } from './object-store.ts';
+import type { StoredObject } from './object-writer.ts';
 import { PartitionedObjects, prefixParts } from './partitioned-objects.ts';
 
 export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receivedAtMs' | 'headers' | 'query' | 'payload'> {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { Agent } from 'undici';
-import { systemClock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/system-clock.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
 import { openGcsStore } from './gcs-store.ts';
 import { upload } from './upload.ts';

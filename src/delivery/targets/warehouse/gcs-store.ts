@@ -2,7 +2,7 @@ import { Storage, type StorageOptions } from '@google-cloud/storage';
 import { type Credentials, JWT } from 'google-auth-library';
 import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { parsePlainJson } from '../../../core/plain-json.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectWriter } from './object-writer.ts';
 import type { Transport } from './transport.ts';
 
 /** All that an upload needs. */
@@ -12,7 +12,7 @@ const scopes = 'https://www.googleapis.com/auth/devstorage.read_write';
 export function openGcsStore(
   { bucket, projectId, credentials }: { bucket: string; projectId: string; credentials: { serviceAccountKey: string } | null },
   endpoint: string | undefined,
-): ObjectStore {
+): ObjectWriter {
   const common: StorageOptions = {
     projectId,
     retryOptions: { autoRetry: false, maxRetries: 0 },

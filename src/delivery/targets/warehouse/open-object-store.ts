@@ -1,9 +1,9 @@
 import type { ObjectStoreRecord } from '../../../core/records.ts';
 import type { StoreEndpoints } from '../../../core/store-hosts.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectWriter } from './object-writer.ts';
 
 /** Opens the store of a record whose credentials are in clear. The SDKs are loaded when the first store that needs them is opened. */
-export async function openObjectStore(store: ObjectStoreRecord, endpoints: StoreEndpoints): Promise<ObjectStore> {
+export async function openObjectStore(store: ObjectStoreRecord, endpoints: StoreEndpoints): Promise<ObjectWriter> {
   switch (store.type) {
     case 's3': {
       const { openS3Store } = await import('./s3-store.ts');

@@ -1,5 +1,5 @@
 import type { WarehouseLayout } from '../../../core/records.ts';
-import type { StoredObject } from './object-store.ts';
+import type { StoredObject } from './object-writer.ts';
 
 const contentTypes = { jsonl: 'application/x-ndjson', json: 'application/json' };
 

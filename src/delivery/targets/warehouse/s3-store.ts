@@ -1,6 +1,6 @@
 import { PutObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import type { AccessKeyRecord } from '../../../core/records.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectWriter } from './object-writer.ts';
 import type { Transport } from './transport.ts';
 
 type RequestHandler = Extract<S3ClientConfig['requestHandler'], { handle: unknown }>;
@@ -17,7 +17,7 @@ export function openS3Store({
   region: string;
   endpoint?: string;
   credentials: AccessKeyRecord | null;
-}): ObjectStore {
+}): ObjectWriter {
   const common = {
     region,
     maxAttempts: 1,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import { errorType } from '../http/error-type.ts';
 import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
 import type { SentSecrets } from '../http/sent-secrets.ts';
-import type { ObjectStore, StoredObject } from './object-store.ts';
+import type { ObjectWriter, StoredObject } from './object-writer.ts';
 import { Transport } from './transport.ts';
 
 /** One deadline for all objects of a batch; well below the time for which a worker may hold it. */
@@ -29,7 +29,7 @@ export type UploadResult = HttpResult & { code: string | null };
  * the store's code for it: its text may quote what was sent.
  */
 export async function upload(
-  store: ObjectStore,
+  store: ObjectWriter,
   objects: readonly StoredObject[],
   { dispatcher, secrets, clock, signal, timeoutMs = uploadTimeoutMs }: UploadContext,
 ): Promise<UploadResult> {
@@ -67,7 +67,7 @@ function masked(failure: UploadResult, secrets: SentSecrets): UploadResult {
 }
 
 /** Null: the store has taken it. */
-async function put(store: ObjectStore, object: StoredObject, transport: Transport): Promise<UploadResult | null> {
+async function put(store: ObjectWriter, object: StoredObject, transport: Transport): Promise<UploadResult | null> {
   try {
     await store.put(object, transport);
     return null;

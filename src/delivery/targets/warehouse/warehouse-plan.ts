@@ -9,12 +9,12 @@ import { type StoreEndpoints, withHostsOf } from '../../../core/store-hosts.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
 import { WarehouseRefusedError } from '../refusals.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectWriter } from './object-writer.ts';
 import { openObjectStore } from './open-object-store.ts';
 
 /** Where batches are written to, and how. */
 export interface WarehousePlan {
-  store: ObjectStore;
+  store: ObjectWriter;
   layout: WarehouseLayout;
   mapping: FieldMapping | null;
   secrets: SentSecrets;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newApiKey } from '../../../core/api-keys.ts';
+import { newApiKey } from '../../../core/api-key-hash.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../../core/key-rights.ts';
 import { maxMakerName } from '../../../resources/api-key.ts';

@@ -5,8 +5,8 @@ import { originOf } from '../../../core/origin.ts';
 import { headerName, isSettableHeader, sendableCharacter, sendableRule } from '../../../resources/http-header.ts';
 import type { PosthornObject, SpecInputOf, SpecOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
-import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
-import type { SentSecrets } from '../../records/secrets.ts';
+import { readSecret, type SecretKeyRef } from '../../records/read-secret.ts';
+import type { SentSecrets } from '../../records/secret-draft.ts';
 import { redacted } from '../shared/redaction.ts';
 
 type Http = NonNullable<SpecOf<'Destination'>['http']>;

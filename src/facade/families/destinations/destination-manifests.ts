@@ -4,9 +4,9 @@ import type { PosthornObject } from '../../../resources/kinds.ts';
 import { isSecretRefName } from '../../../resources/secret-use.ts';
 import type { Call } from '../../http/operation.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
-import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
-import { credentialsSecretName, type Manifest, manifestOf, manifestsYaml } from '../../records/manifests.ts';
-import { generatedSecret } from '../../records/secrets.ts';
+import { credentialsSecretName, type Manifest, manifestOf, manifestsYaml } from '../../records/manifest-yaml.ts';
+import { readSecret, type SecretKeyRef } from '../../records/read-secret.ts';
+import { generatedSecret } from '../../records/secret-draft.ts';
 import { type HeaderSpec, keyOfHeader } from '../shared/static-headers.ts';
 
 type Destination = PosthornObject<'Destination'>;

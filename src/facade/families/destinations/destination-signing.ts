@@ -4,12 +4,12 @@ import { looksMasked, masked, maskedUnread } from '../../../core/masking.ts';
 import { defaultSignatureScheme, type SignatureScheme, signingSecretsFor, signingSecretsIn } from '../../../core/signature-scheme.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
-import { readToShow } from '../../records/credentials.ts';
+import { readToShow } from '../../records/read-secret.ts';
 import type { SpecInput } from '../../records/resource-family-definition.ts';
 import { shownField, specField, textOf } from '../../records/spec-field.ts';
 import { awaitedSecretToSpec } from '../shared/awaited-secret.ts';
 import { publicKeyFields } from '../shared/public-keys.ts';
-import { signingKeysOrMask } from '../shared/signing-secrets.ts';
+import { signingKeysOrMask } from '../shared/signing-secret-fields.ts';
 
 type Http = NonNullable<PosthornObject<'Destination'>['spec']['http']>;
 

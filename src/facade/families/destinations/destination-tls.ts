@@ -4,9 +4,9 @@ import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked, maskedUnread } from '../../../core/masking.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
-import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
+import { readSecret, type SecretKeyRef } from '../../records/read-secret.ts';
 import { clearableToSpec } from '../../records/record-fields.ts';
-import type { SentSecrets } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secret-draft.ts';
 import { isRedacted } from '../shared/redaction.ts';
 
 /** `tls` of HTTP destinations: a private certificate authority, and the certificate that Posthorn shows. */

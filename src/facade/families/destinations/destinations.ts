@@ -11,8 +11,8 @@ import { httpUrl } from '../../../resources/url.ts';
 import type { Call } from '../../http/operation.ts';
 import { pageQuery } from '../../http/pagination.ts';
 import { queryBoolean, querySearch } from '../../http/query.ts';
-import { readMasked, readToShow, type SecretKeyRef } from '../../records/credentials.ts';
 import { idOf } from '../../records/lookup.ts';
+import { readMasked, readToShow, type SecretKeyRef } from '../../records/read-secret.ts';
 import {
   clearableToSpec,
   identityOf,

@@ -5,7 +5,7 @@ import { cachedObjects, idOf } from '../../records/lookup.ts';
 import { nameOf } from '../../records/record-fields.ts';
 import { currentAlert } from '../shared/current-alert.ts';
 import { advise, counted, type Explanation, explained, happened, holds } from './explanation.ts';
-import { waitOf } from './waits.ts';
+import { waitOf } from './wait-advice.ts';
 
 /** Channels among whose last alerts an id is looked for. */
 const maxChannels = 200;

@@ -9,7 +9,7 @@ import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { subscriptionsUnreachedBy } from '../webhooks/messages/unreached-subscriptions.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { receivedSteps } from './received.ts';
-import { adviceOnScheduled, adviceOnWait, type Goal, nextOf, waitOf } from './waits.ts';
+import { adviceOnScheduled, adviceOnWait, type Goal, nextOf, waitOf } from './wait-advice.ts';
 
 /** Events of sources, and webhook events. */
 

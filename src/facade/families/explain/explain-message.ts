@@ -11,7 +11,7 @@ import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { type RequestSettings, requestSettingsOf, sentHeaders, settingsSteps } from './own-headers.ts';
 import { receivedSteps } from './received.ts';
-import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
+import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './wait-advice.ts';
 
 /** Deliveries of routes, and messages to webhook endpoints. */
 

@@ -7,7 +7,7 @@ import { nameOf } from '../../records/record-fields.ts';
 import { type Progress, progressOf } from '../replays/replay-records.ts';
 import { enableEndpoint, enableResource } from './enable.ts';
 import { type Advice, advise, counted, happened, holds, type More, type Step } from './explanation.ts';
-import { adviceOnWait } from './waits.ts';
+import { adviceOnWait } from './wait-advice.ts';
 
 /** Replays: what they do, how far they are, what they wait for. */
 

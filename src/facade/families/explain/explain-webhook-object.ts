@@ -6,7 +6,7 @@ import { enableApplication, enableEndpoint, enableSubscription } from './enable.
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { monthOfOrganization } from './month.ts';
 import { circuitStep, lastSteps, probeOf } from './traffic.ts';
-import { adviceOnWait } from './waits.ts';
+import { adviceOnWait } from './wait-advice.ts';
 
 /** Applications, endpoints and subscriptions of webhook customers. */
 

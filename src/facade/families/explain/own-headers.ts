@@ -4,7 +4,7 @@ import type { HeaderRecord } from '../../../core/records.ts';
 import type { AttemptView } from '../../../data/shard/messages.ts';
 import type { Call } from '../../http/operation.ts';
 import { holds, type Step } from './explanation.ts';
-import type { Goal } from './waits.ts';
+import type { Goal } from './wait-advice.ts';
 
 /** What the settings of a target say of its requests, as they are now. */
 export interface RequestSettings {

@@ -9,7 +9,7 @@ import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
 import { monthOfOrganization } from './month.ts';
 import { signatureFailuresOf } from './signature-failures-of.ts';
-import { adviceOnWait } from './waits.ts';
+import { adviceOnWait } from './wait-advice.ts';
 
 /** Reports counters, backlog and circuits of sources, routes and destinations, failed signatures of sources, and what is left of the month for sources and event types. */
 

@@ -4,8 +4,8 @@ import { type FieldNode, isRecord } from '../../../resources/field-tree.ts';
 import type { ConfigurationKind, PosthornObject } from '../../../resources/kinds.ts';
 import { specTrees } from '../../../resources/references.ts';
 import { isSecretReference, isSecretRefName } from '../../../resources/secret-use.ts';
-import { credentialsSecretName } from '../../records/manifests.ts';
-import { isSameRef, secretRefsIn } from '../../records/secrets.ts';
+import { credentialsSecretName } from '../../records/manifest-yaml.ts';
+import { isSameRef, secretRefsIn } from '../../records/secret-draft.ts';
 import { keyOfHeader } from '../shared/static-headers.ts';
 
 /** The spec with the credentials masked that its headers have in clear. */

@@ -6,7 +6,7 @@ import type { ManagedFieldsEntry } from '../../../resources/metadata.ts';
 import { fromFieldsV1, pathElements, pathText, pointerOf, readablePath } from '../../../store/objects/field-set.ts';
 import { type Family, operation } from '../../http/operation.ts';
 import { recordField } from '../../records/api-names.ts';
-import { manifestOf } from '../../records/manifests.ts';
+import { manifestOf } from '../../records/manifest-yaml.ts';
 import { type ForeignField, foreignFields } from '../../records/owned-spec.ts';
 import { findManifest, type ManifestKind, servedKindOf } from './find-manifest.ts';
 import { manifestEventsOperation } from './manifest-events.ts';

@@ -11,11 +11,11 @@ import { plainIssues } from '../../../resources/plain-issues.ts';
 import { plainNumbers } from '../../../resources/plain-numbers.ts';
 import { webhookUrlProblem } from '../../../resources/webhook-url.ts';
 import type { Call } from '../../http/operation.ts';
-import { readMasked, type SecretKeyRef } from '../../records/credentials.ts';
-import type { SentSecrets } from '../../records/secrets.ts';
+import { readMasked, type SecretKeyRef } from '../../records/read-secret.ts';
+import type { SentSecrets } from '../../records/secret-draft.ts';
 import { sentHttpsUrl } from '../../records/url-fields.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
-import { signingSecretsOrMask } from '../shared/signing-secrets.ts';
+import { signingSecretsOrMask } from '../shared/signing-secret-fields.ts';
 
 type Spec = SpecOf<'NotificationChannel'>;
 type Type = Spec['type'];

@@ -21,9 +21,9 @@ import {
   timestamp,
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
-import { channelAlertsOperation } from './channel-alerts.ts';
 import { configBody, configRecord, configToRecord, configToSpec, newConfigBody } from './channel-config.ts';
 import { channelTestOperation } from './channel-test.ts';
+import { channelAlertsOperation } from './list-channel-alerts.ts';
 
 const { type, enabled } = kinds.NotificationChannel.spec.shape;
 

@@ -4,7 +4,7 @@ import { fewRandomBytes } from '../../../core/random.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { idOrSlug, newSlug, sentSlug } from '../../records/record-fields.ts';
-import { reference } from '../../records/references.ts';
+import { reference } from '../../records/resolved-reference.ts';
 import type { SpecInput } from '../../records/resource-family-definition.ts';
 import { specField, textOf } from '../../records/spec-field.ts';
 import { filterToSpec, replayFilter, shownFilter, shownId } from './replay-filter.ts';

@@ -12,7 +12,7 @@ import { mapConcurrently } from '../../records/concurrently.ts';
 import { eventTypeIds, filterIds } from '../../records/filter-ids.ts';
 import { idOf, inCache } from '../../records/lookup.ts';
 import { isoTime } from '../../records/record-fields.ts';
-import { type Ref, reference } from '../../records/references.ts';
+import { type Ref, reference } from '../../records/resolved-reference.ts';
 import { messageFilterOf } from '../shared/message-filters.ts';
 import { inFilterWords, sentIds, sentNames, sentOutcome, wrongInFilter } from '../shared/sent-filter.ts';
 

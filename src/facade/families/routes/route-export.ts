@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
 import { apiVersion } from '../../../resources/definition.ts';
 import { type Operation, operation } from '../../http/operation.ts';
-import { manifestOf, manifestsYaml } from '../../records/manifests.ts';
+import { manifestOf, manifestsYaml } from '../../records/manifest-yaml.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../../records/portable.ts';
 import { portableRoute, routeToPortable } from './portable-route.ts';
 

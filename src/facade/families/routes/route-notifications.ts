@@ -7,7 +7,7 @@ import type { SpecInputOf, SpecOf } from '../../../resources/kinds.ts';
 import { routeNotifications } from '../../../resources/route-notifications.ts';
 import type { Call } from '../../http/operation.ts';
 import { byName, idOf } from '../../records/lookup.ts';
-import { type Ref, reference, refuseRepeated } from '../../records/references.ts';
+import { type Ref, reference, refuseRepeated } from '../../records/resolved-reference.ts';
 import { shownField, specField } from '../../records/spec-field.ts';
 
 type Notifications = SpecOf<'Route'>['notifications'];

@@ -6,7 +6,7 @@ import type { Call } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
 import { byName, cachedObjects } from '../../records/lookup.ts';
 import { clearableToSpec, nameToSpec } from '../../records/record-fields.ts';
-import { type Ref, reference, refuseRepeated } from '../../records/references.ts';
+import { type Ref, reference, refuseRepeated } from '../../records/resolved-reference.ts';
 import { inApiWords } from '../../records/store-errors.ts';
 import type { RouteBody } from './route-body.ts';
 import { notificationsToSpec } from './route-notifications.ts';

@@ -4,9 +4,9 @@ import { looksMasked, masked, meansStored } from '../../../core/masking.ts';
 import { originOf } from '../../../core/origin.ts';
 import type { ManagedFieldsEntry } from '../../../resources/metadata.ts';
 import type { Call } from '../../http/operation.ts';
-import { readMasked, readSecret, type SecretKeyRef, type SecretOwner } from '../../records/credentials.ts';
 import { foreignOwners } from '../../records/owned-spec.ts';
-import { isSameRef, type SentSecrets } from '../../records/secrets.ts';
+import { readMasked, readSecret, type SecretKeyRef, type SecretOwner } from '../../records/read-secret.ts';
+import { isSameRef, type SentSecrets } from '../../records/secret-draft.ts';
 import { losesTls, redacted } from './redaction.ts';
 
 /** Headers that configuration adds to every request: of destinations, cron jobs and webhook endpoints. */

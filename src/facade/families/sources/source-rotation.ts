@@ -6,10 +6,10 @@ import { hasStandardSecrets, ownProvider, type Provider, providers } from '../..
 import { verificationSecretRule, verificationSecretsIn } from '../../../core/verification-secrets.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
-import { readSecret } from '../../records/credentials.ts';
+import { readSecret } from '../../records/read-secret.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
 import { changeRecord } from '../../records/resource-writes.ts';
-import { secretMadeBefore } from '../../records/secrets.ts';
+import { secretMadeBefore } from '../../records/secret-draft.ts';
 
 const defaultGraceSeconds = 3600;
 const longestGraceSeconds = 86_400;

@@ -7,9 +7,9 @@ import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../..
 import type { Call, Family } from '../../http/operation.ts';
 import { pageQuery } from '../../http/pagination.ts';
 import { queryBoolean, querySearch } from '../../http/query.ts';
-import { readToShow } from '../../records/credentials.ts';
 import { refuseUsed, routesWith } from '../../records/in-use.ts';
 import { idOf } from '../../records/lookup.ts';
+import { readToShow } from '../../records/read-secret.ts';
 import {
   clearableToSpec,
   identityOf,
@@ -30,7 +30,7 @@ import {
 import { resourceFamily } from '../../records/resource-family.ts';
 import { resourceDefinition } from '../../records/resource-family-definition.ts';
 import { matchesText } from '../../records/search.ts';
-import type { SentSecrets } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secret-draft.ts';
 import { shownField, specField } from '../../records/spec-field.ts';
 import { awaitedSecretToSpec } from '../shared/awaited-secret.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';

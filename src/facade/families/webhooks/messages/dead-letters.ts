@@ -11,7 +11,7 @@ import { queryTime, timeRange } from '../../../http/query.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { messageFilterOf, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
-import { messageFilter } from './message-filter.ts';
+import { messageFilter } from './message-narrowing.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
 import { findMessage, messageFilterQuery, resend, resent } from './outbound-messages.ts';
 

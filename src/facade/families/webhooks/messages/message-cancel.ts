@@ -19,7 +19,7 @@ import {
 } from '../../shared/cancel.ts';
 import { single } from '../../shared/envelope.ts';
 import { sentNames } from '../../shared/sent-filter.ts';
-import { messageFilter } from './message-filter.ts';
+import { messageFilter } from './message-narrowing.ts';
 
 const id = text(1, 128);
 const waiting = ['pending', 'failed', 'processing'] as const satisfies readonly WebhookMessageStatus[];

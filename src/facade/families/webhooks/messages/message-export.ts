@@ -13,7 +13,7 @@ import { wholePayloadMemory } from '../../../http/request-memory.ts';
 import { StreamedAnswer } from '../../../http/streamed-answer.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
 import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
-import { messageFilter } from './message-filter.ts';
+import { messageFilter } from './message-narrowing.ts';
 import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
 import { eventItem, toEventItem } from './webhook-event-record.ts';
 

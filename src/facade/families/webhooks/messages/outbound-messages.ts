@@ -10,7 +10,7 @@ import { single } from '../../shared/envelope.ts';
 import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { cancelMessages } from './message-cancel.ts';
-import { messageFilter } from './message-filter.ts';
+import { messageFilter } from './message-narrowing.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
 
 const count = z.int().min(0);

@@ -7,7 +7,7 @@ import { wholePayloadMemory } from '../../../http/request-memory.ts';
 import { single } from '../../shared/envelope.ts';
 import { messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../../shared/message-filters.ts';
 import { shownPayload } from '../../shared/payload-fields.ts';
-import { messageFilter } from './message-filter.ts';
+import { messageFilter } from './message-narrowing.ts';
 import { MessageNames, messageRecord, messageStatus, shownMessage } from './message-record.ts';
 import { eventTypeQuery, messageErrorTypeQuery } from './outbound-messages.ts';
 import { subscriptionsUnreachedBy, unreachedSubscriptions } from './unreached-subscriptions.ts';

@@ -10,7 +10,7 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { single } from '../../shared/envelope.ts';
 import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
 import { StoringOrder, type StoringTurn } from './storing-order.ts';
-import { takeWebhookEvent } from './take-event.ts';
+import { takeWebhookEvent } from './take-webhook-event.ts';
 
 const largestBodyBytes = 2 * 1024 * 1024;
 const largestBatchBytes = 8 * 1024 * 1024;

@@ -14,8 +14,8 @@ import {
   secretUsesIn,
 } from '../../resources/secret-use.ts';
 import type { Call } from '../http/operation.ts';
-import { credentialOf, readSecret, type SecretKeyRef, type SecretOwner } from './credentials.ts';
 import { facadeManager } from './owned-spec.ts';
+import { credentialOf, readSecret, type SecretKeyRef, type SecretOwner } from './read-secret.ts';
 import { forClients } from './store-errors.ts';
 import type { Spec } from './write-rules.ts';
 

@@ -3,7 +3,7 @@ import { awaitedSecretRule } from './awaited-secret.ts';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
 import { forwardedHeaderRules } from './forwarded-header.ts';
-import { headerTemplateRules } from './header-template.ts';
+import { headerTemplateRules } from './header-template-list.ts';
 import { settableHeaderRule, staticHeaderRules } from './http-header.ts';
 
 type Spec = z.output<typeof destinationSpec>;

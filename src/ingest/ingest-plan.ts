@@ -10,7 +10,7 @@ import type { RegistryReader } from '../data/registry/registry.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
 import { type Deduplication, deduplication } from './deduplication.ts';
 import { type QueryHandshake, queryHandshake } from './query-handshake.ts';
-import { sourceVerifier } from './signing-secrets.ts';
+import { sourceVerifier } from './source-verifier.ts';
 
 /** Where the events of a source go. */
 export interface RoutingPlan {

@@ -8,7 +8,7 @@ import type { MessageAcceptor } from '../data/shard/messages.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { makeEvent, routedInPieces } from './event.ts';
-import { type RoutingPlan, type RoutingServices, routingPlan } from './plan.ts';
+import { type RoutingPlan, type RoutingServices, routingPlan } from './ingest-plan.ts';
 
 export interface OwnEventServices extends RoutingServices {
   acceptor: MessageAcceptor;

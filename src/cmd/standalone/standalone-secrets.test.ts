@@ -9,7 +9,7 @@ test('processes that make the secrets of a data directory at the same time get t
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-secrets-'));
   try {
     const code = `
-      const { standaloneSecrets } = await import(${JSON.stringify(new URL('./secrets.ts', import.meta.url).href)});
+      const { standaloneSecrets } = await import(${JSON.stringify(new URL('./standalone-secrets.ts', import.meta.url).href)});
       while (Date.now() < ${Date.now() + 3000}) {}
       for (let i = 0; i < 200; i++) {
         const { encryptionKeys, apiKey } = standaloneSecrets(${JSON.stringify(directory)} + '/' + i, { encryptionKeys: [] });

@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { systemClock } from './clock.ts';
+import { systemClock } from './system-clock.ts';
 
 afterEach(() => {
   jest.useRealTimers();

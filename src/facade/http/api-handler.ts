@@ -10,7 +10,7 @@ import type { FacadeMetrics } from './metrics.ts';
 import type { Operation } from './operation.ts';
 import { OperationTable } from './operation-table.ts';
 import { countedAs, limitRate } from './rate-limiting.ts';
-import { answerRequestId } from './request-id.ts';
+import { answerRequestId } from './request-id-header.ts';
 import { logWhenAnswered } from './request-log.ts';
 import { requestTarget } from './request-target.ts';
 import { bodyOf, type RunOptions, runOperation } from './run-operation.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { newApiKey } from '../../core/api-keys.ts';
+import { newApiKey } from '../../core/api-key-hash.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { EncryptionKey } from '../../core/sealing.ts';
 import { encryptionKeys } from '../config-values.ts';

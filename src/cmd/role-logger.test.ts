@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLogger } from './logger.ts';
+import { createLogger } from './role-logger.ts';
 
 function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];

@@ -4,8 +4,8 @@ import { Registry } from 'prom-client';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Key } from '../store/store.ts';
-import { type ReconcileResult, runController } from './controller.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
+import { type ReconcileResult, runController } from './run-controller.ts';
 import { WorkQueue } from './work-queue.ts';
 
 const stop = new Set<() => Promise<void>>();

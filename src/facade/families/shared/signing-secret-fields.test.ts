@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { signingSecretsIn } from '../../../core/signature-scheme.ts';
 import { standardWebhooksSecrets } from '../../../core/standard-webhooks-secrets.ts';
-import { signingKeysOrMask, signingSecretsOrMask } from './signing-secrets.ts';
+import { signingKeysOrMask, signingSecretsOrMask } from './signing-secret-fields.ts';
 
 const digits = fc.stringMatching(/^whsec_[A-Za-z0-9+/]{30,90}={0,3}$/);
 const encoded = fc.uint8Array({ minLength: 22, maxLength: 66 }).map((bytes) => `whsec_${Buffer.from(bytes).toString('base64')}`);

@@ -1,7 +1,7 @@
 import type { Transport } from './transport.ts';
 
 /** Writes whole objects. An object that is there is written over. */
-export interface ObjectStore {
+export interface ObjectWriter {
   /** Rejects when the store has not taken the object; what it said is known to the transport. */
   put(object: StoredObject, transport: Transport): Promise<void>;
 }

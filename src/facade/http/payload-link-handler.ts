@@ -6,13 +6,13 @@ import { type LinkedPayload, linkedPayload, payloadLinkPath } from '../../core/p
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { LinkedPayloads } from '../../data/history/linked-payloads.ts';
 import { onePiece } from '../../data/shard/payload-chunks.ts';
-import type { ApiHandler } from './api.ts';
+import type { ApiHandler } from './api-handler.ts';
 import { answerError } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
 import type { FacadeMetrics } from './metrics.ts';
 import { takeShare } from './open-requests.ts';
 import { limitRate } from './rate-limiting.ts';
-import { answerRequestId } from './request-id.ts';
+import { answerRequestId } from './request-id-header.ts';
 import { logWhenAnswered } from './request-log.ts';
 import { payloadPieceMemory, type RequestMemory } from './request-memory.ts';
 import { requestTarget } from './request-target.ts';
