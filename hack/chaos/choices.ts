@@ -1,7 +1,7 @@
 import { decodeEvent } from '../../src/data/shard/event-text.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { shardBase } from '../../src/data/shard/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { field } from '../../test/support/redis-fields.ts';
 import { type Behaviour, type Sink, startSink } from '../bench/lib/sink.ts';
 import type { SteadySender } from './steady-sender.ts';
 
@@ -94,7 +94,7 @@ interface FoundDelivery {
 
 async function deliveriesIn(redis: RedisClient, base: string): Promise<FoundDelivery[]> {
   const found: FoundDelivery[] = [];
-  const { event, target, deadLetterReason, indexStamp } = field.message;
+  const { event, target, deadLetterReason, indexStamp } = hashFields.message;
   for (const key of await redis.keys(`${base}m:*`)) {
     const [eventKey, n, why, index] = await redis.hmget(key, event, target, deadLetterReason, indexStamp);
     const text = await redis.getBuffer(`${base}e:${eventKey}`);

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { forms, fromOlderLayout, makeOlder } from '../../test/support/older-layout.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { field } from '../../test/support/redis-fields.ts';
 import { agreeOnShards } from '../data/membership/shard-count.ts';
 import { storeLayout } from '../data/registry/store-layout.ts';
+import { hashFields } from '../data/shard/hash-fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { migrateStore, migrationSteps } from './migrate.ts';
 
@@ -25,7 +25,7 @@ async function prepare(): Promise<void> {
   await redis.client.flushall();
   await agreeOnShards({ redis: redis.client, prefix, known: shards });
   await redis.client.hset(`${prefix}{cfg}:rec:organization`, 'org_a', '{}');
-  for (const key of messages) await redis.client.hset(key, field.message.status, 'o');
+  for (const key of messages) await redis.client.hset(key, hashFields.message.status, 'o');
   await makeOlder(store(), storeLayout - 1);
 }
 

@@ -9,9 +9,9 @@ import { publishRecords } from '../../test/support/published-records.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { field } from '../../test/support/redis-fields.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { hashFields } from '../data/shard/hash-fields.ts';
 
 const prefix = 'posthorn:';
 const events = 400;
@@ -36,7 +36,7 @@ async function startWorker(): Promise<Program> {
 /** What the route's state in Redis says is still to be told: failures beyond the alerts that went out. */
 async function untold(): Promise<number> {
   const [waiting, log] = await Promise.all([
-    redis.client.hget(`${prefix}{s0}:al:rte_a`, field.alerts.failed),
+    redis.client.hget(`${prefix}{s0}:al:rte_a`, hashFields.alerts.failed),
     redis.client.xlen(`${prefix}{s0}:ends`),
   ]);
   return log > 0 ? Number.NaN : Number(waiting?.split(' ')[0] ?? 0);

@@ -11,7 +11,6 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { field } from '../../test/support/redis-fields.ts';
 import { hopHeader } from '../core/hops.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RouteRecord } from '../core/records.ts';
@@ -20,6 +19,7 @@ import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { hashFields } from '../data/shard/hash-fields.ts';
 
 const prefix = 'test:';
 const shards = 3;
@@ -149,8 +149,8 @@ describe('a dead letter', () => {
     await sendAndFail(50);
     await nothingUnderWay();
     expect(ops.requests).toHaveLength(20);
-    const noted = (await redis.client.hget(`${prefix}{s0}:oe:org_a`, field.ownEvents.dead)) ?? '';
-    await redis.client.hset(`${prefix}{s0}:oe:org_a`, field.ownEvents.dead, noted.replace(/^\d+/, '1'));
+    const noted = (await redis.client.hget(`${prefix}{s0}:oe:org_a`, hashFields.ownEvents.dead)) ?? '';
+    await redis.client.hset(`${prefix}{s0}:oe:org_a`, hashFields.ownEvents.dead, noted.replace(/^\d+/, '1'));
     await sendAndFail(1);
     await ops.arrived(21);
     expect(told().reduce((sum, { omitted }) => sum + 1 + omitted, 0)).toBe(51);

@@ -3,11 +3,11 @@ import { filterFingerprint } from '../../src/core/filter.ts';
 import type { SentAs } from '../../src/core/sent-as.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { emptiedQueue } from '../support/emptied-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
-import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -133,7 +133,7 @@ test('an attempt is under way only while a worker has the message', async () => 
     summary: 'An attempt of the delivery is under way, after 0 of 3 attempts.',
   });
   const { id: moving } = await accept();
-  await world.redis.client.hset(`test:{s0}:m:${moving.slice(6)}`, field.message.status, 'm');
+  await world.redis.client.hset(`test:{s0}:m:${moving.slice(6)}`, hashFields.message.status, 'm');
   expect(await explain(moving)).toMatchObject({
     state: 'pending',
     waitsFor: null,
@@ -174,7 +174,10 @@ test.each([
 ])('a message whose target is paused (%s) waits for %s, and is told how to enable it', async (pausedFor, reason, path) => {
   const { id } = await accept();
   const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, 'rte_a dst_a');
-  await world.redis.client.hset(`test:{s0}:t:${number}`, { [field.target.pausedSinceMs]: Date.now(), [field.target.pausedFor]: pausedFor });
+  await world.redis.client.hset(`test:{s0}:t:${number}`, {
+    [hashFields.target.pausedSinceMs]: Date.now(),
+    [hashFields.target.pausedFor]: pausedFor,
+  });
   const { waitsFor, advice, next } = await explain(id);
   expect([waitsFor.reason, next]).toEqual([reason, null]);
   expect(advice[0].command).toBe(
@@ -188,7 +191,10 @@ test('what Git has disabled is to be enabled there, and no command is told for i
   await world.store.apply({ ...of, spec: { enabled: false } }, { manager: 'argocd', force: true });
   const { id } = await accept({ destinations: [destination.id] });
   const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, `rte_a ${destination.id}`);
-  await world.redis.client.hset(`test:{s0}:t:${number}`, { [field.target.pausedSinceMs]: Date.now(), [field.target.pausedFor]: 'd' });
+  await world.redis.client.hset(`test:{s0}:t:${number}`, {
+    [hashFields.target.pausedSinceMs]: Date.now(),
+    [hashFields.target.pausedFor]: 'd',
+  });
   const told = [{ text: 'Enable the destination where it is managed, for example in Git: by argocd.' }];
   await eventually(async () => expect((await explain(destination.id)).state).toBe('disabled'));
   expect((await explain(destination.id)).advice).toEqual(told);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Plan } from '../../src/core/records.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { recordKey } from '../../src/data/shard/record-key.ts';
 import type { SpecInputOf } from '../../src/resources/kinds.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 /** What kubectl has made, whatever the API would have said to it. */
@@ -244,7 +244,7 @@ test('a route whose filter, and a destination whose Secret, is gone are disabled
     const record = path.includes('routes') ? ('route' as const) : ('destination' as const);
     await eventually(async () => expect(await world.registry.getOfAny(record, disabled.body.id)).toMatchObject({ enabled: false }));
     const held = await send();
-    const target = await world.redis.client.hget(`test:{s0}:m:${recordKey(held, 0)}`, field.message.target);
+    const target = await world.redis.client.hget(`test:{s0}:m:${recordKey(held, 0)}`, hashFields.message.target);
     await eventually(async () => expect(await paused()).toContain(target));
     await eventually(async () => {
       const { body } = await world.request('GET', `/api/deliveries/${held}`, { key });

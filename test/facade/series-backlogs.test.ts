@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../src/core/webhook.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { newEvent } from '../support/new-event.ts';
 import { settleEverything } from '../support/queue-worker.ts';
-import { field } from '../support/redis-fields.ts';
 import { type MessagesWorld, startMessagesWorld } from './webhooks/messages-world.ts';
 
 const periodMs = 300_000;
@@ -25,7 +25,7 @@ const post = async (path: string, body: object) => (await world.facade.request('
 const read = async (query: string) => (await world.facade.request('GET', `/api/${query}`)).body;
 /** Takes a sample, also where these five minutes have one. */
 async function sample(): Promise<void> {
-  await world.facade.redis.client.hdel(`${base}ctl`, field.control.sampledPeriod);
+  await world.facade.redis.client.hdel(`${base}ctl`, hashFields.control.sampledPeriod);
   await queue.sampleBacklogs();
 }
 /** As if the samples of these five minutes had been taken so many periods earlier. */

@@ -6,6 +6,7 @@ import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { createIngestHandler } from '../../src/ingest/handler.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { ApplyObject } from '../../src/store/store.ts';
@@ -16,7 +17,6 @@ import { newEvent } from '../support/new-event.ts';
 import { patientClock } from '../support/patient-clock.ts';
 import { patientSandbox } from '../support/patient-sandbox.ts';
 import { settleAll, takeFrom } from '../support/queue-worker.ts';
-import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -282,8 +282,8 @@ test.each([
   await world.acceptor.accept(event);
   const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, `rte_a dst_${reason}`);
   await world.redis.client.hset(`test:{s0}:t:${number}`, {
-    [field.target.pausedSinceMs]: Date.now(),
-    [field.target.pausedFor]: pausedFor,
+    [hashFields.target.pausedSinceMs]: Date.now(),
+    [hashFields.target.pausedFor]: pausedFor,
   });
   const { unreached } = await read(event.id);
   expect(unreached).toMatchObject({ total: 1, byReason: { [reason]: 1 }, routes: [{ routeId: 'rte_a', reason, conditions: [] }] });
@@ -314,8 +314,8 @@ test('what an earlier release has stored of a filtered route is shown without a 
   const event = newEvent({ org, destinations: [], invalidRoutes: { rte_old: 'x' } });
   await world.acceptor.accept(event);
   const key = `test:{s0}:m:${event.invalid[0]?.messageId.slice('msg_00'.length)}`;
-  await world.redis.client.hset(key, field.message.status, 'f');
-  await world.redis.client.hdel(key, field.message.unsentReason);
+  await world.redis.client.hset(key, hashFields.message.status, 'f');
+  await world.redis.client.hdel(key, hashFields.message.unsentReason);
   const record = await read(event.id);
   expect(record.deliveries).toMatchObject([{ routeId: 'rte_old', status: 'filtered', lastErrorMessage: null }]);
   expect(record.unreached).toMatchObject({

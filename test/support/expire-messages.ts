@@ -1,5 +1,5 @@
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { field } from './redis-fields.ts';
 
 /** Lets the time come at which messages of a shard expire (`includes/expiry.lua`): of all that have one, or of those that are named. Returns their keys. */
 export async function expireMessages(redis: RedisClient, base: string, only?: readonly string[]): Promise<string[]> {
@@ -7,8 +7,8 @@ export async function expireMessages(redis: RedisClient, base: string, only?: re
   const atMs = Date.now() - 1;
   for (const key of await redis.keys(`${base}m:*`)) {
     const messageKey = key.slice(base.length + 2);
-    if ((await redis.hexists(key, field.message.expiresMs)) === 0 || only?.includes(messageKey) === false) continue;
-    await redis.hset(key, field.message.expiresMs, atMs);
+    if ((await redis.hexists(key, hashFields.message.expiresMs)) === 0 || only?.includes(messageKey) === false) continue;
+    await redis.hset(key, hashFields.message.expiresMs, atMs);
     await redis.zadd(`${base}exp`, 'XX', atMs, messageKey);
     expired.push(messageKey);
   }

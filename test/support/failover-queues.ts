@@ -2,11 +2,11 @@ import { newTimedId } from '../../src/core/ids.ts';
 import type { Job, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { acceptOnly } from './accept-only.ts';
 import { newEvent } from './new-event.ts';
 import { takeFrom } from './queue-worker.ts';
-import { field } from './redis-fields.ts';
 import { targetSetting } from './target-setting.ts';
 
 /** The worker `w1` on the queues of some shards, with messages of the route `rte_a` that fail over between them. */
@@ -62,7 +62,7 @@ export class FailoverQueues {
   /** Opens the circuit for an hour, or closes it. */
   async setCircuit(shard: number, destinationId: string, state: 'open' | 'closed'): Promise<void> {
     const n = (await this.#redis.hget(`${this.base(shard)}tn:org_a`, `rte_a ${destinationId}`)) ?? '';
-    const { circuitState, cooldownEndMs, outageBeganMs } = field.target;
+    const { circuitState, cooldownEndMs, outageBeganMs } = hashFields.target;
     if (state === 'closed') {
       await this.#redis.srem(`${this.base(shard)}broken`, n);
       return void (await this.#redis.hdel(`${this.base(shard)}t:${n}`, circuitState, cooldownEndMs, outageBeganMs));

@@ -3,11 +3,11 @@ import { type RunningControllers, startControllers } from '../../../test/support
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import type { Clock } from '../../core/clock.ts';
 import { ArchiveTroubles } from '../../data/history/archive-troubles.ts';
 import { MessageArchive } from '../../data/history/message-archive.ts';
 import { registryKeys } from '../../data/registry/registry-keys.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
@@ -95,7 +95,7 @@ test('the condition Archiving says that nothing can be written, and that somethi
       message: expect.stringContaining('the store answered 403 (AccessDenied)'),
     }),
   );
-  await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, field.archive.lost, 7, field.archive.lastLossMs, systemClock.now());
+  await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, hashFields.archive.lost, 7, hashFields.archive.lastLossMs, systemClock.now());
   await eventually(async () => expect(await condition('Archiving')).toBe('False HistoryLost'));
   await eventually(() =>
     expect(controllers.events.at(-1)).toMatchObject({ type: 'Warning', message: expect.stringMatching(/^7 messages were removed/) }),

@@ -4,11 +4,11 @@ import { type RunningControllers, startControllers } from '../../../test/support
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { cronKeys } from '../../data/cron/cron-keys.ts';
 import { OrganizationPools } from '../../data/pools/organization-pools.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 import { taskKeys } from '../../data/tasks/task-kind.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -72,7 +72,7 @@ const condition = async (type: string) => {
 /** By whom the messages of routes and of webhooks are delivered, and the runs of cron jobs and the tasks made; null: by the default pool. */
 const servedBy = async (org: string) =>
   await Promise.all([
-    ...[org, webhookOrganization(org)].map((each) => redis.client.hget(`${shardBase(prefix, 0)}o:${each}`, field.organization.pool)),
+    ...[org, webhookOrganization(org)].map((each) => redis.client.hget(`${shardBase(prefix, 0)}o:${each}`, hashFields.organization.pool)),
     redis.client.hget(cronKeys(prefix).pools, org),
     redis.client.hget(taskKeys(prefix).pools, org),
   ]);

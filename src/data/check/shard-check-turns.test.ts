@@ -3,11 +3,11 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { OrganizationPools } from '../pools/organization-pools.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { checkShards } from './shard-check.ts';
 
 const prefix = 'test:';
@@ -36,7 +36,7 @@ async function accept(count: number): Promise<string[]> {
 }
 
 const findings = async () => (await checkShards({ redis: redis.client, prefix })).findings;
-const blockedBy = () => redis.client.hget(`${base}t:1`, field.target.blockedBy);
+const blockedBy = () => redis.client.hget(`${base}t:1`, hashFields.target.blockedBy);
 
 interface Obstacle {
   name: string;
@@ -97,7 +97,7 @@ const obstacles: Obstacle[] = [
     strand: async () => {
       await settleAll(queue, 'w1', await queue.adopt('w1', []), dead);
       await redis.client.zrem(`${base}ready:org_a`, '1');
-      await redis.client.hset(`${base}t:1`, field.target.blockedBy, 'cap');
+      await redis.client.hset(`${base}t:1`, hashFields.target.blockedBy, 'cap');
     },
     complaint: 'is at its cap, and has no work under way',
   },
@@ -159,7 +159,7 @@ const obstacles: Obstacle[] = [
     begin: async () => {
       for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ paused: true }));
     },
-    strand: () => redis.client.hdel(`${base}t:1`, field.target.pausedSinceMs),
+    strand: () => redis.client.hdel(`${base}t:1`, hashFields.target.pausedSinceMs),
     complaint: 'is not ready, and nothing blocks it',
   },
 ];

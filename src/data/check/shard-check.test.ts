@@ -4,11 +4,11 @@ import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { OutboxCarrier } from '../queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { checkShards } from './shard-check.ts';
 
 const prefix = 'test*:';
@@ -84,7 +84,7 @@ test('what is read and held by nobody is found', async () => {
 });
 
 test('a delivered message that stands among the dead letters is found', async () => {
-  await redis.client.hset(`${base}m:${messages.dead}`, field.message.status, 'd');
+  await redis.client.hset(`${base}m:${messages.dead}`, hashFields.message.status, 'd');
   expect(await complaintOf(messages.dead)).toEqual(['has status d and is dead']);
 });
 
@@ -94,7 +94,7 @@ test('an entry without its record is found', async () => {
 });
 
 test('a message without its event is found', async () => {
-  const event = await redis.client.hget(`${base}m:${messages.queued}`, field.message.event);
+  const event = await redis.client.hget(`${base}m:${messages.queued}`, hashFields.message.event);
   await redis.client.del(`${base}e:${event}`);
   expect(await complaintOf(event ?? '')).toEqual(['is gone, but has messages']);
 });
@@ -103,7 +103,7 @@ test.each([
   ['more', '2'],
   ['fewer', '0'],
 ])('an event that counts %s messages than it has is found', async (_, count) => {
-  const event = await redis.client.hget(`${base}m:${messages.queued}`, field.message.event);
+  const event = await redis.client.hget(`${base}m:${messages.queued}`, hashFields.message.event);
   await redis.client.hset(`${base}refs`, event ?? '', count);
   expect(await complaintOf(event ?? '')).toEqual([`counts ${count} messages and has 1`]);
 });
@@ -129,7 +129,7 @@ describe('a message on its way to another shard', () => {
   });
 
   test('a message on its way to another shard is no finding, before it has arrived and afterwards', async () => {
-    expect(await redis.client.hget(`${base}m:${key}`, field.message.status)).toBe('m');
+    expect(await redis.client.hget(`${base}m:${key}`, hashFields.message.status)).toBe('m');
     expect(await findings()).toEqual([]);
     await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
     expect(await redis.client.exists(`${prefix}{s1}:m:${id.slice('msg_'.length)}`)).toBe(1);
@@ -152,7 +152,7 @@ describe('a message on its way to another shard', () => {
   });
 
   test('a message on its way to another shard is found when it is also one that has ended', async () => {
-    await redis.client.hset(`${base}m:${key}`, field.message.status, 'd');
+    await redis.client.hset(`${base}m:${key}`, hashFields.message.status, 'd');
     expect(await findings()).toEqual([{ id, complaint: 'has status d and is moving' }, holdsNothing()]);
   });
 });
@@ -199,7 +199,7 @@ describe('a batch', () => {
   });
 
   test('a batch whose member has ended before it is found', async () => {
-    await redis.client.hset(`${base}m:${member}`, field.message.status, 'd');
+    await redis.client.hset(`${base}m:${member}`, hashFields.message.status, 'd');
     expect(await complaintOf(member)).toEqual(['has status d and is in a batch']);
   });
 
@@ -211,7 +211,7 @@ describe('a batch', () => {
 
   test('a batch that is to end and has not ended is found', async () => {
     await end();
-    await redis.client.hset(`${base}m:${key}`, field.message.status, 'r');
+    await redis.client.hset(`${base}m:${key}`, hashFields.message.status, 'r');
     expect(await complaintOf(key)).toEqual(['has status r and is ended']);
   });
 });

@@ -5,13 +5,13 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
 
@@ -111,7 +111,7 @@ test('a target of a deleted route goes, and leaves the queue limit of the destin
   expect(await forget(['rte_a'], org)).toBe(2);
   expect(await redis.client.hkeys(keys.targetNumbers(org))).toEqual(['rte_b dst_a']);
   const number = await redis.client.hget(keys.targetNumbers(org), 'rte_b dst_a');
-  expect(await redis.client.hget(`${prefix}{s0}:l:dst_a`, field.limiter.targets)).toBe(number);
+  expect(await redis.client.hget(`${prefix}{s0}:l:dst_a`, hashFields.limiter.targets)).toBe(number);
 });
 
 test('an organization that is purged loses what matches its events before its messages', async () => {

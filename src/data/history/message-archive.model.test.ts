@@ -5,7 +5,6 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { alertOrganization } from '../../core/alert.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -13,6 +12,7 @@ import { checkShards } from '../check/shard-check.ts';
 import type { Outcome, Retention } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { shardBase } from '../shard/shard-keys.ts';
 import { MessageArchive } from './message-archive.ts';
@@ -160,7 +160,7 @@ class World {
 
   /** Until what somebody holds, or what waits after a failure, may be taken again. */
   async #timePasses(): Promise<void> {
-    await redis.client.hdel(`${base}ar:${org}`, field.archive.leaseEndMs);
+    await redis.client.hdel(`${base}ar:${org}`, hashFields.archive.leaseEndMs);
     await redis.client.zadd(`${base}az`, 'XX', 0, org);
   }
 
@@ -202,7 +202,7 @@ class World {
   }
 
   async #lostOfOther(): Promise<number> {
-    return Number((await redis.client.hget(`${base}ar:org_b`, field.archive.lost)) ?? '0');
+    return Number((await redis.client.hget(`${base}ar:org_b`, hashFields.archive.lost)) ?? '0');
   }
 
   async #inRedis(): Promise<Set<string>> {

@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { OrganizationPools } from '../pools/organization-pools.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { shardBase } from '../shard/shard-keys.ts';
 import { ArchiveTroubles } from './archive-troubles.ts';
 import { DueArchives } from './due-archives.ts';
@@ -58,7 +58,7 @@ async function idsOf(batch: ArchiveBatch | null): Promise<string[]> {
 }
 
 async function leaseEnds(): Promise<void> {
-  await suite.redis.client.hdel(`${base}ar:${org}`, field.archive.leaseEndMs);
+  await suite.redis.client.hdel(`${base}ar:${org}`, hashFields.archive.leaseEndMs);
   await suite.redis.client.zadd(`${base}az`, 'XX', 0, org);
 }
 
@@ -89,7 +89,7 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
   const pipeline = suite.redis.client.pipeline();
   for (const each of names) {
     pipeline
-      .hset(`${base}o:${each}`, field.organization.pool, `@${pool}`)
+      .hset(`${base}o:${each}`, hashFields.organization.pool, `@${pool}`)
       .hset(`${base}arc`, each, place.destinationId)
       .zadd(`${base}az`, 0, each);
   }
@@ -267,7 +267,7 @@ describe('pruning', () => {
     const others = await finish(1, { owner: 'org_b' });
     await archive.gather();
     await archive.done(org, (await taken())?.id ?? '', 1);
-    await suite.redis.client.hset(`${base}ctl`, field.control.newestIndexMs, Date.now() + 60_000);
+    await suite.redis.client.hset(`${base}ctl`, hashFields.control.newestIndexMs, Date.now() + 60_000);
     const last = await finish(1, { owner: 'org_b' });
     expect(await suite.queue.prune(due)).toMatchObject({ removed: 2 });
     expect(

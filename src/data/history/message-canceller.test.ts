@@ -4,7 +4,6 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
@@ -14,6 +13,7 @@ import { checkShards } from '../check/shard-check.ts';
 import type { TargetSetting } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { RedisMessageCanceller } from './message-canceller.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisMessageReplayer } from './message-replayer.ts';
@@ -241,7 +241,7 @@ describe('a batch', () => {
     expect(await take({ batch: { ...batch, records: 100 } })).toEqual([]);
     const [, second = ''] = await accept(2, { payload });
     expect(await take({ batch: { ...batch, records: 100 } })).toEqual([]);
-    const counted = async () => Number(await redis.client.hget(`${base}t:1`, field.target.batchCountedBytes));
+    const counted = async () => Number(await redis.client.hget(`${base}t:1`, hashFields.target.batchCountedBytes));
     const before = await counted();
     expect(await cancel(second)).toEqual(['cancelled']);
     // Numbers in the texts of the events may have one digit more.
@@ -298,7 +298,7 @@ test('a message is found though the noted entry is not its own any more, as afte
   await acceptor.accept({ ...event, targets: [{ ...target, expiresAtMs: Date.now() + hourMs }] });
   const n = await redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a');
   const [[entry, fields] = ['', []]] = await redis.client.xrange(`${base}w:${n}`, '-', '+');
-  expect(await redis.client.hget(`${base}m:${fields[1]}`, field.message.laneEntry)).toBe(`${n}/${entry}`);
+  expect(await redis.client.hget(`${base}m:${fields[1]}`, hashFields.message.laneEntry)).toBe(`${n}/${entry}`);
   await redis.client.xdel(`${base}w:${n}`, entry);
   await accept(20);
   await redis.client.xadd(`${base}w:${n}`, '10000000-1', ...fields);

@@ -3,10 +3,10 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { attempt, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import type { AttemptDetail } from '../shard/attempt-detail.ts';
 import { encodeAttempt, type NewAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -70,7 +70,7 @@ const kept = async (key: string): Promise<number[]> => (await redis.client.hkeys
 async function counted({ key, eventKey }: { key: string; eventKey: string }): Promise<{ message: number; event: number; stored: number }> {
   const stored = (await redis.client.hvals(keys.attempts(key))).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   return {
-    message: Number(await redis.client.hget(keys.message(key), field.message.detailBytes)),
+    message: Number(await redis.client.hget(keys.message(key), hashFields.message.detailBytes)),
     event: Number(await redis.client.hget(`${base}ad`, eventKey)),
     stored,
   };
@@ -132,7 +132,7 @@ describe('the details of attempts in Redis', () => {
     await attempted(attempt, 'delivered');
     expect(await kept(message.key)).toEqual([]);
     expect(await redis.client.exists(`${base}ad`)).toBe(0);
-    expect(await redis.client.hexists(keys.message(message.key), field.message.detailBytes)).toBe(0);
+    expect(await redis.client.hexists(keys.message(message.key), hashFields.message.detailBytes)).toBe(0);
   });
 
   test('an attempt that an older release has written stays as it is, and is read', async () => {

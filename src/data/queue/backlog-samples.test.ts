@@ -3,9 +3,9 @@ import { awayFromTheEndOf } from '../../../test/support/away-from-the-end-of.ts'
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -44,7 +44,7 @@ describe('a sample of the backlogs', () => {
     expect((await queue.tend('w2', 1)).isSampleDue).toBe(false);
     expect(await samplesOf('')).toEqual({ n: '1' });
     expect(await sampledBacklogs('org_a')).toEqual({ '*': 3, '1': 3 });
-    await redis.client.hset(`${base}ctl`, field.control.sampledPeriod, '1');
+    await redis.client.hset(`${base}ctl`, hashFields.control.sampledPeriod, '1');
     expect((await queue.tend('w2', 1)).isSampleDue).toBe(true);
   });
 
@@ -101,7 +101,7 @@ describe('a sample of the backlogs', () => {
 
   test('costs the same commands whatever has waited there for how long, and goes with its organization', async () => {
     const commandsOf = async (): Promise<number> => {
-      await redis.client.hdel(`${base}ctl`, field.control.sampledPeriod);
+      await redis.client.hdel(`${base}ctl`, hashFields.control.sampledPeriod);
       await redis.client.config('RESETSTAT');
       await queue.sampleBacklogs();
       const stats = await redis.client.info('commandstats');

@@ -6,7 +6,6 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { attempt, failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
@@ -14,6 +13,7 @@ import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { Circuits } from './circuits.ts';
 import type { BatchMember, Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
@@ -160,7 +160,7 @@ class Run {
         return await this.#setAges(longMs);
       case 'cooldown':
         for (const n of await redis.client.smembers(`${base}broken`)) {
-          await redis.client.hset(`${base}t:${n}`, field.target.cooldownEndMs, 1);
+          await redis.client.hset(`${base}t:${n}`, hashFields.target.cooldownEndMs, 1);
           await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
         }
         return await this.take({ do: 'promote' });
@@ -287,7 +287,8 @@ class Run {
 
   async #setAges(ms: number): Promise<void> {
     for (const key of await redis.client.keys(`${base}t:*`))
-      if ((await redis.client.hexists(key, field.target.batchLayout)) === 1) await redis.client.hset(key, field.target.batchAgeMs, ms);
+      if ((await redis.client.hexists(key, hashFields.target.batchLayout)) === 1)
+        await redis.client.hset(key, hashFields.target.batchAgeMs, ms);
     for (const limiter of await redis.client.zrange(`${base}waiting`, '0', '-1'))
       if (limiter.startsWith('~b')) await redis.client.zadd(`${base}waiting`, 1, limiter);
     await this.take({ do: 'promote' });

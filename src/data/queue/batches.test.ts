@@ -4,10 +4,10 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -63,7 +63,7 @@ test('when its oldest record is old enough', async () => {
   expect(await take()).toEqual([]);
   expect(await suite.queue.promote()).toMatchObject({ moved: 0 });
   // Old enough from now on: a short age could be over before anybody has looked.
-  await suite.redis.client.hset(`${prefix}{s0}:t:1`, field.target.batchAgeMs, -1);
+  await suite.redis.client.hset(`${prefix}{s0}:t:1`, hashFields.target.batchAgeMs, -1);
   await suite.redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', 1, '~b1');
   expect(await suite.queue.promote()).toMatchObject({ moved: 1 });
   const [job] = await take();

@@ -4,10 +4,10 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { type Circuit, circuitAfter, newCircuit } from '../../core/circuit.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { CircuitFeed } from './circuit-feed.ts';
 import { Circuits } from './circuits.ts';
 import type { Job, Settlement, Target } from './delivery-queue.ts';
@@ -60,7 +60,7 @@ function ended(job: Job, attempt: NewAttempt | null): Settlement {
 
 /** A cooldown that is over. */
 async function endCooldown(): Promise<void> {
-  await redis.client.hset(key, field.target.cooldownEndMs, 0);
+  await redis.client.hset(key, hashFields.target.cooldownEndMs, 0);
   await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
 }
 
@@ -112,7 +112,7 @@ test('the scripts move a circuit as the state machine says', async () => {
             consecutiveFailures: expected.consecutiveFailures,
             probeSuccesses: expected.probeSuccesses,
           });
-          expect(Number((await redis.client.hget(key, field.target.circuitGeneration)) ?? 0)).toBe(expected.generation);
+          expect(Number((await redis.client.hget(key, hashFields.target.circuitGeneration)) ?? 0)).toBe(expected.generation);
           expect(await circuits.broken()).toHaveLength(expected.state === 'closed' ? 0 : 1);
         }
       },
@@ -178,12 +178,12 @@ test('after closing, what waits drains with a ramp', async () => {
   for (let i = 0; i < 200; i++) await acceptor.accept(newEvent());
   await settle(await take(), bad);
   await circuits.reset('org_a', 'rte_a', ['dst_a']);
-  const beganAtMs = Number(await redis.client.hget(key, field.target.rampBeganMs));
+  const beganAtMs = Number(await redis.client.hget(key, hashFields.target.rampBeganMs));
   const first = await dequeueOnRamp(beganAtMs);
   expect(first.jobs).toBeGreaterThanOrEqual(1);
   expect(first.jobs).toBeLessThanOrEqual(first.most);
-  await redis.client.hset(key, field.target.rampBeganMs, beganAtMs - 3000);
-  await redis.client.hdel(key, field.target.blockedBy);
+  await redis.client.hset(key, hashFields.target.rampBeganMs, beganAtMs - 3000);
+  await redis.client.hdel(key, hashFields.target.blockedBy);
   await acceptor.accept(newEvent());
   const second = await dequeueOnRamp(beganAtMs - 3000);
   expect(first.jobs + second.jobs).toBeGreaterThanOrEqual(8);
@@ -194,9 +194,9 @@ test('a clock that was set back after a circuit closed lets the ramp begin anew'
   await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
   await acceptor.accept(newEvent());
   const aheadMs = Date.now() + 3_600_000;
-  await redis.client.hset(key, field.target.rampBeganMs, aheadMs);
+  await redis.client.hset(key, hashFields.target.rampBeganMs, aheadMs);
   expect((await queue.dequeue('w1', 1)).jobs).toHaveLength(1);
-  expect(Number(await redis.client.hget(key, field.target.rampBeganMs))).toBeLessThan(aheadMs);
+  expect(Number(await redis.client.hget(key, hashFields.target.rampBeganMs))).toBeLessThan(aheadMs);
 });
 
 test('a message that has waited 72 hours for its circuit is a dead letter of the circuit', async () => {
@@ -207,13 +207,13 @@ test('a message that has waited 72 hours for its circuit is a dead letter of the
   const [member] = (await redis.client.keys(`${prefix}{s0}:m:*`)).filter(Boolean);
   expect(member).toBeDefined();
   const longAgo = Date.now() - 73 * 3_600_000;
-  await redis.client.hset(key, field.target.outageBeganMs, longAgo, field.target.cooldownEndMs, 0);
+  await redis.client.hset(key, hashFields.target.outageBeganMs, longAgo, hashFields.target.cooldownEndMs, 0);
   for (const message of await redis.client.keys(`${prefix}{s0}:m:*`))
-    await redis.client.hset(message, field.message.indexStamp, `${longAgo}-1`);
+    await redis.client.hset(message, hashFields.message.indexStamp, `${longAgo}-1`);
   await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
   await queue.promote();
   const reasons = await Promise.all(
-    (await redis.client.keys(`${prefix}{s0}:m:*`)).map((message) => redis.client.hget(message, field.message.deadLetterReason)),
+    (await redis.client.keys(`${prefix}{s0}:m:*`)).map((message) => redis.client.hget(message, hashFields.message.deadLetterReason)),
   );
   expect(reasons.filter((reason) => reason === 'circuit_breaker_exhausted')).toHaveLength(1);
 });

@@ -6,7 +6,6 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -15,6 +14,7 @@ import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { OrganizationPools } from '../pools/organization-pools.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import type { Job, Outcome, Settlement } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
@@ -177,7 +177,7 @@ class Run {
 
     expect((await checkShards({ redis: redis.client, prefix: 'test:' })).findings).toEqual([]);
     for (const [key, place] of this.#places) {
-      const expires = (await redis.client.hexists(`${base}m:${key}`, field.message.expiresMs)) === 1;
+      const expires = (await redis.client.hexists(`${base}m:${key}`, hashFields.message.expiresMs)) === 1;
       const isWatched = expires && (place === 'held' ? !this.#expired.has(key) : place === 'queued' || place === 'due');
       expect([key, await redis.client.zscore(`${base}exp`, key)]).toEqual([key, isWatched ? expect.any(String) : null]);
     }

@@ -3,10 +3,10 @@ import { describe, expect, test } from '@jest/globals';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { attempt, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../../core/records.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Outcome, Target } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -256,7 +256,7 @@ describe('a target', () => {
     const target = await targetOf();
     await suite.queue.configure(target, targetSetting({ revision: '1', paused: true }));
     await suite.queue.configure(target, targetSetting({ revision: '2', paused: false }));
-    const beganAtMs = Number(await suite.redis.client.hget(`${prefix}{s0}:t:${target.number}`, field.target.rampBeganMs));
+    const beganAtMs = Number(await suite.redis.client.hget(`${prefix}{s0}:t:${target.number}`, hashFields.target.rampBeganMs));
     const given = (await dequeue()).length;
     expect(given).toBeGreaterThanOrEqual(2);
     expect(given).toBeLessThanOrEqual(2 * 2 ** Math.floor((Date.now() - beganAtMs) / 1000));
@@ -322,7 +322,7 @@ test('a work stream that is made again repeats no entry, whatever the clock does
   const handles: string[] = [];
   for (const isClockBack of [false, true, true]) {
     // The newest time that the shard has seen lies ahead of the clock.
-    if (isClockBack) await suite.redis.client.hset(`${prefix}{s0}:ctl`, field.control.newestIndexMs, Date.now() + 3_600_000);
+    if (isClockBack) await suite.redis.client.hset(`${prefix}{s0}:ctl`, hashFields.control.newestIndexMs, Date.now() + 3_600_000);
     await suite.acceptor.accept(newEvent());
     const jobs = await dequeue();
     for (const old of handles)

@@ -3,10 +3,10 @@ import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -36,8 +36,8 @@ const findFurther: FindFurtherTargets = async (_, { from, end }) => {
 async function destinationsOfMessages(): Promise<string[]> {
   const destinations = await Promise.all(
     (await redis.client.keys(`${prefix}{s*}:m:*`)).map(async (key) => {
-      const target = await redis.client.hget(key, field.message.target);
-      return (await redis.client.hget(`${key.slice(0, key.indexOf('m:'))}t:${target}`, field.target.destination)) ?? '';
+      const target = await redis.client.hget(key, hashFields.message.target);
+      return (await redis.client.hget(`${key.slice(0, key.indexOf('m:'))}t:${target}`, hashFields.target.destination)) ?? '';
     }),
   );
   return destinations.sort();

@@ -3,9 +3,9 @@ import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -29,7 +29,7 @@ const messageKey = (id: string): string => `${base}m:${id.slice(6)}`;
 /** Its message has expired, and its entry in the lane is still there, as where a worker of the release before has queued it beside very many others. */
 async function leftover(): Promise<string> {
   const id = await accept();
-  await suite.redis.client.hset(messageKey(id), field.message.laneEntry, '');
+  await suite.redis.client.hset(messageKey(id), hashFields.message.laneEntry, '');
   await expireMessages(suite.redis.client, base);
   await suite.queue.promote();
   expect(await suite.redis.client.xlen(`${base}w:1`)).toBe(1);
@@ -41,9 +41,9 @@ const readers: Record<string, () => Promise<unknown>> = {
   'the end of the wait for an open circuit, or of a pause': async () => {
     await configure({ paused: true });
     const began = Date.now() - 8 * dayMs;
-    await suite.redis.client.hset(`${base}t:1`, field.target.pausedSinceMs, began);
+    await suite.redis.client.hset(`${base}t:1`, hashFields.target.pausedSinceMs, began);
     for (const key of await suite.redis.client.keys(`${base}m:*`))
-      await suite.redis.client.hset(key, field.message.indexStamp, `${began}-1`);
+      await suite.redis.client.hset(key, hashFields.message.indexStamp, `${began}-1`);
     await suite.queue.expirePaused(7 * dayMs);
   },
   'the deletion of its destination': async () => {
@@ -82,7 +82,7 @@ describe('an entry that is left of a message that has expired', () => {
 
 test('a message whose entry changes its lane notes the new one', async () => {
   const id = await accept();
-  const noted = async () => (await suite.redis.client.hget(messageKey(id), field.message.laneEntry))?.split('/')[0];
+  const noted = async () => (await suite.redis.client.hget(messageKey(id), hashFields.message.laneEntry))?.split('/')[0];
   expect(await noted()).toBe('1');
   await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 60_000 });
   await configure({ movesOn: 'all' });
@@ -94,6 +94,6 @@ test('a message whose entry changes its lane notes the new one', async () => {
   await settleAll(suite.queue, 'w1', jobs, { type: 'back' });
   expect(await noted()).toBe('1r');
   await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), delivered);
-  expect(await suite.redis.client.hexists(messageKey(id), field.message.laneEntry)).toBe(0);
+  expect(await suite.redis.client.hexists(messageKey(id), hashFields.message.laneEntry)).toBe(0);
   expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
 });

@@ -4,7 +4,6 @@ import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -12,6 +11,7 @@ import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 
@@ -278,10 +278,10 @@ describe('a message that expires', () => {
 
   test('is found in its lane, too, where a worker of the release before has queued it, and what it has ended there is not given out', async () => {
     const ids = [await accept(), await accept(), await accept()];
-    for (const id of ids) await suite.redis.client.hdel(`${base}m:${keyOf(id)}`, field.message.laneEntry);
+    for (const id of ids) await suite.redis.client.hdel(`${base}m:${keyOf(id)}`, hashFields.message.laneEntry);
     await expire(ids[1] ?? '');
     expect(await suite.redis.client.xlen(`${base}w:1`)).toBe(2);
-    await suite.redis.client.hset(`${base}m:${keyOf(ids[0] ?? '')}`, field.message.laneEntry, '');
+    await suite.redis.client.hset(`${base}m:${keyOf(ids[0] ?? '')}`, hashFields.message.laneEntry, '');
     await expire(ids[0] ?? '');
     expect(await suite.redis.client.xlen(`${base}w:1`)).toBe(2);
     const jobs = await take({}, 64);

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { inBatches } from '../../../test/support/in-batches.ts';
 import { dead, failure, settleAll } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Outcome, Target, TargetSetting } from './delivery-queue.ts';
 
 const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
@@ -39,7 +39,7 @@ async function visits(): Promise<number[]> {
 async function visitAgain(destinationIds: readonly string[]): Promise<number> {
   for (const id of destinationIds) {
     const n = await numberOf(id);
-    await suite.redis.client.hdel(`${base}t:${n}`, field.target.blockedBy);
+    await suite.redis.client.hdel(`${base}t:${n}`, hashFields.target.blockedBy);
     await suite.redis.client.zadd(`${base}ready:org_a`, 0, n);
     await suite.redis.client.zadd(`${base}ready`, 0, 'org_a');
   }
@@ -120,7 +120,7 @@ describe('of batches', () => {
 
   const own: [whose: string, change: (id: string) => Promise<unknown>][] = [
     ['were sent there', async () => {}],
-    ['have come back there', (id) => suite.redis.client.hset(keyOf(id), field.message.moves, 2)],
+    ['have come back there', (id) => suite.redis.client.hset(keyOf(id), hashFields.message.moves, 2)],
   ];
 
   test.each(own)('whose members %s no member is read when their route names the destination no more, and they stay', async (_, change) => {
@@ -146,7 +146,7 @@ describe('of batches', () => {
     const ids = await sendMany('dst_w', 4);
     for (const [i, id] of ids.entries())
       if (fromElsewhere[i])
-        await suite.redis.client.hset(keyOf(id), { [field.message.firstDestination]: 'dst_a', [field.message.moves]: 1 });
+        await suite.redis.client.hset(keyOf(id), { [hashFields.message.firstDestination]: 'dst_a', [hashFields.message.moves]: 1 });
     await suite.queues.put(0, 'dst_w', setting);
     const [job] = (await suite.queues.take(0)).filter((each) => each.isBatch);
     const whole = job && (await suite.queues.of(0).batch(job));
@@ -154,7 +154,7 @@ describe('of batches', () => {
     if (job === undefined || last === undefined || first === undefined) throw new Error('there is no batch');
     expect(await suite.queues.of(0).cut('w1', job, { last, first })).toBe(true);
     const [cut] = await suite.queues.take(0);
-    const flags = [job, cut].map((each) => suite.redis.client.hget(`${base}m:${each?.messageKey}`, field.message.hasGuests));
+    const flags = [job, cut].map((each) => suite.redis.client.hget(`${base}m:${each?.messageKey}`, hashFields.message.hasGuests));
     expect((await Promise.all(flags)).map((flag) => flag === '1')).toEqual(expected);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 
 const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
@@ -114,6 +114,6 @@ describe('a retry of a destination that its route names no more', () => {
     expect((await due(0)).sort()).toEqual(left.map((which) => keyOf(ids[which])).sort());
     const counts = await suite.redis.client.hgetall(`${suite.queues.base(0)}retries`);
     expect(Object.values(counts).reduce((sum, each) => sum + Number(each), 0)).toBe(left.length);
-    expect(await suite.redis.client.hexists(`${suite.queues.base(0)}m:${keyOf(ids.other)}`, field.message.dueMs)).toBe(1);
+    expect(await suite.redis.client.hexists(`${suite.queues.base(0)}m:${keyOf(ids.other)}`, hashFields.message.dueMs)).toBe(1);
   });
 });

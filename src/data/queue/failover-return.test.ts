@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { delivered, settleAll } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';
 
 const shards = 2;
@@ -37,15 +37,15 @@ const obstacles: Record<string, { begin: (shard: number) => Promise<unknown>; en
 };
 
 const keyOf = (id: string): string => `${suite.queues.base(0)}m:${id.slice('msg_00'.length)}`;
-const movesOf = async (id: string): Promise<number> => Number((await suite.redis.client.hget(keyOf(id), field.message.moves)) ?? '0');
+const movesOf = async (id: string): Promise<number> => Number((await suite.redis.client.hget(keyOf(id), hashFields.message.moves)) ?? '0');
 const jobsOf = (jobs: readonly Job[], id: string) => jobs.filter(({ messageId }) => messageId === id);
 
 /** As when nobody has looked at the first destination for 72 hours. */
 async function wait72Hours(id: string): Promise<void> {
   const n = (await suite.redis.client.hget(`${suite.queues.base(0)}tn:org_a`, 'rte_a dst_a')) ?? '';
-  await suite.redis.client.hset(`${suite.queues.base(0)}t:${n}`, field.target.outageBeganMs, Date.now() - longAgoMs);
-  if ((await suite.redis.client.hget(keyOf(id), field.message.status)) === 'p')
-    await suite.redis.client.hset(keyOf(id), field.message.dueMs, Date.now() - longAgoMs);
+  await suite.redis.client.hset(`${suite.queues.base(0)}t:${n}`, hashFields.target.outageBeganMs, Date.now() - longAgoMs);
+  if ((await suite.redis.client.hget(keyOf(id), hashFields.message.status)) === 'p')
+    await suite.redis.client.hset(keyOf(id), hashFields.message.dueMs, Date.now() - longAgoMs);
   await suite.redis.client.zadd(`${suite.queues.base(0)}waiting`, 1, `!${n}`);
   await suite.queues.of(0).promote();
 }
@@ -158,7 +158,7 @@ test('a half-open circuit in another shard answers that it takes as many message
   for (const id of ids) expect(await movesOf(id)).toBe(2);
   const n = (await suite.redis.client.hget(`${suite.queues.base(1)}tn:org_a`, 'rte_a dst_b')) ?? '';
   await suite.redis.client.zadd(`${suite.queues.base(1)}probe:${n}`, Date.now() + 3_600_000, 'under-way', 1, 'forgotten');
-  await suite.redis.client.hset(`${suite.queues.base(1)}t:${n}`, field.target.circuitState, 'h');
+  await suite.redis.client.hset(`${suite.queues.base(1)}t:${n}`, hashFields.target.circuitState, 'h');
   // The answer, and what moves then.
   await suite.queues.looks(2);
   expect((await Promise.all(ids.map(movesOf))).sort()).toEqual([2, 2, 2, 2, 3, 3]);
@@ -175,8 +175,8 @@ test.each([
   await suite.queues.setCircuit(0, 'dst_a', 'open');
   await settleAll(suite.queues.of(0), 'w1', jobs, { type: 'back' });
   const n = jobs[0]?.target.number ?? '';
-  await suite.redis.client.hset(`${suite.queues.base(0)}m:${jobs[0]?.messageKey}`, field.message.dueMs, Date.now() - longAgoMs);
-  await suite.redis.client.hset(`${suite.queues.base(0)}t:${n}`, field.target.outageBeganMs, Date.now() - longAgoMs);
+  await suite.redis.client.hset(`${suite.queues.base(0)}m:${jobs[0]?.messageKey}`, hashFields.message.dueMs, Date.now() - longAgoMs);
+  await suite.redis.client.hset(`${suite.queues.base(0)}t:${n}`, hashFields.target.outageBeganMs, Date.now() - longAgoMs);
   await suite.redis.client.zadd(`${suite.queues.base(0)}waiting`, 1, `!${n}`);
   expect(await suite.queues.of(0).promote()).toMatchObject({ hasEndedBatches: true });
   while ((await suite.queues.of(0).endBatches()).hasEndedBatches);

@@ -5,7 +5,6 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
@@ -13,6 +12,7 @@ import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { Circuits } from './circuits.ts';
 import type { Job, Outcome, Target, TargetSetting } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
@@ -121,7 +121,7 @@ class Run {
         return;
       case 'cooldown':
         for (const n of await redis.client.smembers(`${base}broken`)) {
-          await redis.client.hset(`${base}t:${n}`, field.target.cooldownEndMs, 1);
+          await redis.client.hset(`${base}t:${n}`, hashFields.target.cooldownEndMs, 1);
           await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
         }
         return await this.take({ do: 'promote' });

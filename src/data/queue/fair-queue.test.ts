@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../../core/records.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -143,7 +143,7 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
     await take();
-    await suite.redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 60_000);
+    await suite.redis.client.hset(`${prefix}{s0}:t:1`, hashFields.target.lastSuccessMs, Date.now() - 60_000);
     await acceptMany(1, ['dst_fast']);
     expect(await dequeue()).toHaveLength(1);
     await acceptMany(1, ['dst_fast']);
@@ -180,8 +180,8 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     await acceptMany(60);
     expect(await dequeue('w1', 64)).toHaveLength(32);
-    await suite.redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 2000);
-    await suite.redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
+    await suite.redis.client.hset(`${prefix}{s0}:t:1`, hashFields.target.lastSuccessMs, Date.now() - 2000);
+    await suite.redis.client.hdel(`${prefix}{s0}:t:1`, hashFields.target.blockedBy);
     await acceptMany(1);
     expect(await dequeue('w1', 64)).toHaveLength(0);
   });

@@ -6,9 +6,9 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { delivered, failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -140,7 +140,7 @@ class Run {
     await this.#configure({ paused: false, mode: 'off' });
     for (let round = 0; this.#ended.size < this.accepted.length || this.#besideWaiting.size > 0; round++) {
       expect(round).toBeLessThan(300);
-      await redis.client.hdel(`${base}t:1`, field.target.rampBeganMs);
+      await redis.client.hdel(`${base}t:1`, hashFields.target.rampBeganMs);
       for (const action of ['becomeDue', 'endCooldown', 'promote'] as const) await this.take({ do: action });
       await this.#dequeue('w1', 64);
       for (const { worker: name, job } of [...this.#held.values()]) await this.#settle(name, job, 'delivered', 1);

@@ -3,10 +3,10 @@ import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -93,7 +93,7 @@ describe('a target whose messages go out in order', () => {
     await suite.redis.client.zrem(`${base}due`, `1 ${key}`);
     await suite.redis.client.hdel(`${base}retries`, '1');
     await suite.redis.client.xgroup('CREATE', `${base}w:1r`, 'g', '0', 'MKSTREAM');
-    await suite.redis.client.hset(`${base}t:1`, field.target.hasRetryLane, '1');
+    await suite.redis.client.hset(`${base}t:1`, hashFields.target.hasRetryLane, '1');
     await suite.redis.client.xadd(`${base}w:1r`, '1000-1', 'i', key);
     const endsAtMs = Number(await suite.redis.client.zscore(`${base}waiting`, '~o1'));
     expect(endsAtMs - Date.now()).toBeGreaterThan(0);
@@ -174,7 +174,7 @@ describe('a target whose messages go out in order', () => {
     }
     expect(await suite.redis.client.exists(`${base}wait:~o1`)).toBe(0);
     expect(await suite.redis.client.zrange(`${base}waiting`, '0', '-1')).toEqual([]);
-    expect(await suite.redis.client.hexists(`${base}t:1`, field.target.blockedBy)).toBe(0);
+    expect(await suite.redis.client.hexists(`${base}t:1`, hashFields.target.blockedBy)).toBe(0);
     expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 });

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -18,8 +18,8 @@ describe('a paused target', () => {
   async function age(): Promise<void> {
     const began = Date.now() - 8 * dayMs;
     for (const message of await suite.redis.client.keys(`${prefix}{s0}:m:*`))
-      await suite.redis.client.hset(message, field.message.indexStamp, `${began}-1`, field.message.dueMs, began);
-    await suite.redis.client.hset(key, field.target.pausedSinceMs, began);
+      await suite.redis.client.hset(message, hashFields.message.indexStamp, `${began}-1`, hashFields.message.dueMs, began);
+    await suite.redis.client.hset(key, hashFields.target.pausedSinceMs, began);
   }
   const configure = async (setting: Partial<TargetSetting>): Promise<void> => {
     for (const target of (await suite.queue.targets(0)).targets) await suite.queue.configure(target, targetSetting(setting));
@@ -56,11 +56,11 @@ describe('a paused target', () => {
     await suite.acceptor.accept(newEvent());
     await pause();
     await age();
-    await suite.redis.client.hset(key, field.target.pausedSinceMs, Date.now());
+    await suite.redis.client.hset(key, hashFields.target.pausedSinceMs, Date.now());
     expect((await suite.queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    await suite.redis.client.hset(key, field.target.pausedSinceMs, '1');
+    await suite.redis.client.hset(key, hashFields.target.pausedSinceMs, '1');
     expect((await suite.queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    expect(Number(await suite.redis.client.hget(key, field.target.pausedSinceMs))).toBeGreaterThan(Date.now() - dayMs);
+    expect(Number(await suite.redis.client.hget(key, hashFields.target.pausedSinceMs))).toBeGreaterThan(Date.now() - dayMs);
     await age();
     expect((await suite.queue.expirePaused(7 * dayMs)).expired).toBe(1);
   });

@@ -4,8 +4,8 @@ import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 
 /** What `promote` and `expirePaused` lose when an error ends their work on one of the things whose time has come: nothing. */
 const prefix = 'test:';
@@ -52,7 +52,7 @@ test('an error at one target leaves others that wait under the same limiter awak
   const numbers = await Promise.all(organizations.map((org) => suite.redis.client.hget(`${base}tn:${org}`, 'rte_a dst_a')));
   for (const n of numbers) {
     await suite.redis.client.del(`${base}wait:?${n}`);
-    await suite.redis.client.hset(`${base}t:${n}`, field.target.blockedBy, 'dst_x');
+    await suite.redis.client.hset(`${base}t:${n}`, hashFields.target.blockedBy, 'dst_x');
     await suite.redis.client.zadd(`${base}wait:dst_x`, Number(n), n ?? '');
   }
   await suite.redis.client.del(`${base}waiting`);
@@ -121,8 +121,9 @@ describe('messages that have waited too long', () => {
     for (const target of (await suite.queue.targets(0)).targets) await suite.queue.configure(target, targetSetting({ paused: true }));
     const began = Date.now() - 8 * dayMs;
     for (const key of await suite.redis.client.keys(`${base}m:*`))
-      await suite.redis.client.hset(key, field.message.indexStamp, `${began}-1`);
-    for (const key of await suite.redis.client.keys(`${base}t:*`)) await suite.redis.client.hset(key, field.target.pausedSinceMs, began);
+      await suite.redis.client.hset(key, hashFields.message.indexStamp, `${began}-1`);
+    for (const key of await suite.redis.client.keys(`${base}t:*`))
+      await suite.redis.client.hset(key, hashFields.target.pausedSinceMs, began);
     return events.map(({ targets }) => `m:${messageKey(targets[0]?.messageId)}`);
   }
   const expirePaused = () => suite.queue.expirePaused(7 * dayMs);

@@ -1,4 +1,3 @@
-import { integer } from '../shard/script-reply.ts';
 import type { EarlyEnds, QueueFigures, targetKinds } from './delivery-queue.ts';
 
 /** The figures of all shards together. */
@@ -26,19 +25,4 @@ function earlyEnds(count: (reason: keyof EarlyEnds, target: (typeof targetKinds)
     endpoint: count(reason, 'endpoint'),
   });
   return { cancelled: byTarget('cancelled'), expired: byTarget('expired') };
-}
-
-/** Of the numbers as `stats.lua` has them: cancelled, then expired; of each first those of destinations, then those of endpoints. Null: none. */
-export function earlyEndsOf(counts: readonly unknown[]): EarlyEnds {
-  const [ofDestinations, ofEndpoints, expiredOfDestinations, expiredOfEndpoints] = counts.map(Number);
-  return {
-    cancelled: { destination: ofDestinations ?? 0, endpoint: ofEndpoints ?? 0 },
-    expired: { destination: expiredOfDestinations ?? 0, endpoint: expiredOfEndpoints ?? 0 },
-  };
-}
-
-/** Scripts reply a negative number where there is none. */
-export function unlessNegative(value: unknown, unit = 1): number | null {
-  const number = integer(value);
-  return number < 0 ? null : number / unit;
 }

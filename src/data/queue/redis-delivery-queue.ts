@@ -33,7 +33,7 @@ import type {
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
-import { earlyEndsOf, unlessNegative } from './queue-figures.ts';
+import { queueFigures, shardHints, shardState, targetPage, unlessNegative } from './queue-replies.ts';
 import { settleArguments } from './settle-arguments.ts';
 
 const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
@@ -219,18 +219,7 @@ export class RedisDeliveryQueue {
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const own = { pool: this.#mark, memoryLimit: this.#memoryLimit, tallyMs: this.#tallyMs };
     const tended = namedArgument({ id: worker, totalSlots, marker: randomBytes(9).toString('base64url'), ...own });
-    const reply = list(await this.#run(scripts.tend, [tended]));
-    const [hints, marker, held, overdue, paused, permille, tallies, sample] = reply;
-    return {
-      ...shardHints(hints),
-      marker: text(marker),
-      held: integer(held),
-      hasOverdueWork: integer(overdue) === 1,
-      pausedTargets: integer(paused),
-      memoryShare: unlessNegative(permille, 1000),
-      hasTallies: integer(tallies) === 1,
-      isSampleDue: integer(sample) === 1,
-    };
+    return shardState(await this.#run(scripts.tend, [tended]));
   }
 
   /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
@@ -254,7 +243,7 @@ export class RedisDeliveryQueue {
 
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
   async pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }> {
-    return targetsFrom(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
+    return targetPage(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
   }
 
   /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
@@ -272,12 +261,12 @@ export class RedisDeliveryQueue {
 
   /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
   async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
-    return targetsFrom(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
+    return targetPage(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
   }
 
   /** All targets of routes and destinations of an organization, in the same way. */
   async targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
-    return targetsFrom(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
+    return targetPage(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
   }
 
   /**
@@ -338,21 +327,7 @@ export class RedisDeliveryQueue {
   }
 
   async figures(): Promise<QueueFigures> {
-    const reply = list(await this.#run(scripts.stats, [this.#mark]));
-    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog, scheduled, earlyEnds, behind] = reply;
-    return {
-      unfinished: integer(unfinished),
-      retriesWaiting: integer(retries),
-      scheduled: integer(scheduled),
-      held: integer(held),
-      deadLetters: integer(dead),
-      oldestUnreadAtMs: typeof oldest === 'number' ? oldest : null,
-      outboxEntries: integer(outbox),
-      outboxAgeMs: integer(outboxAge),
-      backlog: integer(backlog),
-      earlyEnds: earlyEndsOf(list(earlyEnds)),
-      behindEarlier: integer(behind),
-    };
+    return queueFigures(await this.#run(scripts.stats, [this.#mark]));
   }
 
   async #jobs(reply: readonly unknown[]): Promise<Job[]> {
@@ -380,25 +355,6 @@ export class RedisDeliveryQueue {
       throw redisUnavailable(error);
     }
   }
-}
-
-/** From `hints.reply()` of `hints.lua`. */
-function shardHints(reply: unknown): ShardHints {
-  const [ready, due, outbox, batches, ends] = list(reply);
-  return {
-    hasReadyWork: integer(ready) > 0,
-    hasWorkOfOthers: integer(ready) === 2,
-    nextDueMs: unlessNegative(due),
-    hasOutbox: integer(outbox) === 1,
-    hasEndedBatches: integer(batches) === 1,
-    hasEnds: integer(ends) === 1,
-  };
-}
-
-/** A step by cursor. */
-function targetsFrom(reply: unknown): { targets: Target[]; next: string | null } {
-  const [next, found] = list(reply);
-  return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
 }
 
 function slowText({ slots, held, byAccount }: SlowAttempts): string {

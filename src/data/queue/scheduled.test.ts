@@ -4,9 +4,9 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import type { Job } from './delivery-queue.ts';
 
@@ -29,7 +29,8 @@ async function timeHasCome(shard = 0): Promise<void> {
   const due = `${suite.queues.base(shard)}due`;
   for (const member of await suite.redis.client.zrange(due, '0', '-1')) await suite.redis.client.zadd(due, 1, member);
   for (const key of await suite.redis.client.keys(`${suite.queues.base(shard)}m:*`)) {
-    if ((await suite.redis.client.hexists(key, field.message.dueMs)) === 1) await suite.redis.client.hset(key, field.message.dueMs, 1);
+    if ((await suite.redis.client.hexists(key, hashFields.message.dueMs)) === 1)
+      await suite.redis.client.hset(key, hashFields.message.dueMs, 1);
   }
   await suite.queues.of(shard).promote();
 }
@@ -121,7 +122,7 @@ describe('a scheduled message', () => {
     await timeHasCome();
     const dueMs = Date.now() - 5000;
     for (const key of await suite.redis.client.keys(`${suite.queues.base(0)}m:*`))
-      await suite.redis.client.hset(key, field.message.dueMs, dueMs);
+      await suite.redis.client.hset(key, hashFields.message.dueMs, dueMs);
     expect((await suite.queues.of(0).figures()).oldestUnreadAtMs).toBe(dueMs);
   });
 

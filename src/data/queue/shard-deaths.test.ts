@@ -4,7 +4,6 @@ import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -12,6 +11,7 @@ import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { MessageArchive } from '../history/message-archive.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { Circuits } from './circuits.ts';
 import type { BatchMember, Job, Outcome, TargetSetting } from './delivery-queue.ts';
@@ -278,7 +278,7 @@ const archive: Life = {
   },
   again: async (world) => {
     // As after the time for which it is the dead process's.
-    await redis.client.hdel(`${prefix}{s0}:ar:org_a`, field.archive.leaseEndMs);
+    await redis.client.hdel(`${prefix}{s0}:ar:org_a`, hashFields.archive.leaseEndMs);
     await redis.client.zadd(`${prefix}{s0}:az`, 'XX', 0, 'org_a');
     await archive.work(redis.client, world);
     expect([...world.objects.values()].flat().sort()).toEqual([...(await endedOf(world.events)).keys()].sort());
@@ -322,8 +322,10 @@ async function prepared(life: Life): Promise<World> {
 async function endWaits(shard: number): Promise<void> {
   const base = `${prefix}{s${shard}}:`;
   for (const key of await redis.client.keys(`${base}t:*`)) {
-    if ((await redis.client.hexists(key, field.target.batchAgeMs)) === 1) await redis.client.hset(key, field.target.batchAgeMs, -1);
-    if ((await redis.client.hexists(key, field.target.cooldownEndMs)) === 1) await redis.client.hset(key, field.target.cooldownEndMs, 1);
+    if ((await redis.client.hexists(key, hashFields.target.batchAgeMs)) === 1)
+      await redis.client.hset(key, hashFields.target.batchAgeMs, -1);
+    if ((await redis.client.hexists(key, hashFields.target.cooldownEndMs)) === 1)
+      await redis.client.hset(key, hashFields.target.cooldownEndMs, 1);
   }
   for (const target of await redis.client.zrange(`${base}waiting`, '0', '-1')) await redis.client.zadd(`${base}waiting`, 1, target);
 }

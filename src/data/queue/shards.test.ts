@@ -4,13 +4,13 @@ import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -289,7 +289,7 @@ describe('a message that fails over to another shard', () => {
     const tell = (shard: number, moves: number) => news.run(redis.client, shardKeys(prefix, 0).declared, ['u', key, shard, moves]);
     expect(await tell(5, 2)).toBe(1);
     expect(await tell(1, 1)).toBe(0);
-    expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.shard)).toBe('5');
+    expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, hashFields.message.shard)).toBe('5');
     expect(await tell(1, 3)).toBe(1);
   });
 
@@ -307,7 +307,7 @@ describe('a message that fails over to another shard', () => {
       for (const [shard, destination] of ['dst_0', 'dst_spare'].entries()) {
         await acceptOnly(redis.client, prefix, to(shard, destination));
         await settle(shard, await take(shard), delivered);
-        const { cooldownEndMs, circuitState, failoverTargets } = field.target;
+        const { cooldownEndMs, circuitState, failoverTargets } = hashFields.target;
         const endMs = Date.now() + 60_000;
         const open = { [circuitState]: 'o', [cooldownEndMs]: endMs, [failoverTargets]: others[shard] ?? '' };
         await redis.client.hset(`${prefix}{s${shard}}:t:1`, open);
@@ -316,7 +316,7 @@ describe('a message that fails over to another shard', () => {
       const event = to(0, 'dst_0');
       await acceptOnly(redis.client, prefix, event);
       const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
-      return { key, moves: async () => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.moves)) ?? '0') };
+      return { key, moves: async () => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, hashFields.message.moves)) ?? '0') };
     }
 
     async function round(): Promise<void> {
@@ -339,8 +339,8 @@ describe('a message that fails over to another shard', () => {
         await round();
         // Both circuits look free to a message that has forgotten where it was.
         for (const id of [`${prefix}{s0}:m:${key}`, `${spareBase}m:${recordKey(recordId('msg_', 0, key), 1)}`])
-          await redis.client.hdel(id, field.message.left);
-        await redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
+          await redis.client.hdel(id, hashFields.message.left);
+        await redis.client.hdel(`${prefix}{s0}:t:1`, hashFields.target.blockedBy);
         await redis.client.zadd(`${prefix}{s0}:ready:org_a`, 0, '1');
         await redis.client.zadd(`${prefix}{s0}:ready`, 0, 'org_a');
       }

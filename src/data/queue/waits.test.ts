@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { PauseReason, WaitReason } from '../shard/waits.ts';
 import { pauseLetter, waitOf, waitReasons, webhookWaitReason, webhookWaitReasons } from '../shard/waits.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
@@ -207,7 +207,7 @@ describe('a message', () => {
     const id = await accept();
     await settle(await take(), retry);
     const [key = ''] = await redis.client.keys(`${prefix}{s0}:m:*`);
-    await redis.client.hdel(key, field.message.dueMs);
+    await redis.client.hdel(key, hashFields.message.dueMs);
     const view = await reader.delivery('org_a', id);
     expect(view).toMatchObject({ status: 'retrying', nextAttemptAtMs: laterThanNow });
   });

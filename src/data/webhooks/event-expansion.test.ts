@@ -4,7 +4,6 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -15,6 +14,7 @@ import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { type FindFurtherTargets, OutboxCarrier } from '../queue/outbox-carrier.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { MatchCounter } from './match-counter.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
@@ -92,7 +92,7 @@ function eventOf(matches: WebhookMatches, labels: Record<string, string>, payloa
 async function stored(): Promise<{ of: string[]; left: number }> {
   const keys = await redis.client.keys(`${prefix}{s*}:m:*`);
   const pipeline = redis.client.pipeline();
-  for (const key of keys) pipeline.hget(key, field.message.subscription);
+  for (const key of keys) pipeline.hget(key, hashFields.message.subscription);
   const of = ((await pipeline.exec()) ?? []).map(([, id]) => String(id));
   const lengths = await Promise.all(shards.map((shard) => redis.client.xlen(`${prefix}{s${shard}}:out`)));
   return { of: of.sort(), left: lengths.reduce((sum, each) => sum + each, 0) };
@@ -323,7 +323,7 @@ describe('an event with more than a thousand targets', () => {
     await carryAll(sending.findFurther);
     const deadlines = new Map<number, number>();
     for (const key of await redis.client.keys(`${prefix}{s*}:m:*`)) {
-      const seconds = (Number(await redis.client.hget(key, field.message.expiresMs)) - event.receivedAtMs) / 1000;
+      const seconds = (Number(await redis.client.hget(key, hashFields.message.expiresMs)) - event.receivedAtMs) / 1000;
       deadlines.set(seconds, (deadlines.get(seconds) ?? 0) + 1);
     }
     expect(Object.fromEntries(deadlines)).toEqual({ 60: 1, 600: endpointCount - 1 });

@@ -5,7 +5,6 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -17,6 +16,7 @@ import type { Job } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { OutboxCarrier } from '../queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent, WebhookEventPart } from '../shard/messages.ts';
 import type { WebhookEventFilter } from './webhook-message-listing.ts';
 import { WebhookMessages } from './webhook-messages.ts';
@@ -76,7 +76,7 @@ async function take(count: number): Promise<Job[]> {
 }
 
 const subscriptionOf = (shard: number, messageId: string) =>
-  redis.client.hget(`${prefix}{s${shard}}:m:${messageId.slice(-25)}`, field.message.subscription);
+  redis.client.hget(`${prefix}{s${shard}}:m:${messageId.slice(-25)}`, hashFields.message.subscription);
 
 test.each([3, 120])('an event for %i endpoints is the last one of each of their applications', async (endpoints) => {
   const event = webhookEvent(endpoints);
@@ -128,7 +128,9 @@ test('a replay keeps subscription and transform, and the dead letter says how of
     expect((await take(1)).map(({ messageId, transformId }) => ({ messageId, transformId }))).toEqual([
       { messageId: replayed, transformId: 'trf_1' },
     ]);
-    expect(await redis.client.hget(`${prefix}{s1}:m:${old.slice(-25)}`, field.message.replays)).toMatch(new RegExp(`^${count} \\d{13}$`));
+    expect(await redis.client.hget(`${prefix}{s1}:m:${old.slice(-25)}`, hashFields.message.replays)).toMatch(
+      new RegExp(`^${count} \\d{13}$`),
+    );
   }
 });
 

@@ -6,7 +6,6 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -17,6 +16,7 @@ import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { Job, Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { WebhookFigures } from './webhook-figures.ts';
 import { type FiguresSubject, WebhookStatistics } from './webhook-statistics.ts';
 import { webhookStatusCounts } from './webhook-status-counts.ts';
@@ -81,7 +81,7 @@ async function counted(): Promise<Record<string, number>> {
   };
   const counts: Record<string, number> = { pending: 0, processing: 0, failed: 0, success: 0, dlq: 0, exhausted: 0 };
   for (const key of await redis.client.keys(`${prefix}{s0}:m:*`)) {
-    const status = letters[(await redis.client.hget(key, field.message.status)) ?? ''] ?? 'unknown';
+    const status = letters[(await redis.client.hget(key, hashFields.message.status)) ?? ''] ?? 'unknown';
     counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;

@@ -10,7 +10,6 @@ import { type Receiver, startReceiver } from '../../../test/support/receiver.ts'
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -21,6 +20,7 @@ import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { disableEndpoint, type EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
@@ -113,7 +113,7 @@ describe('an endpoint whose every attempt fails', () => {
   }
   /** Lets a probe fail when the outage has lasted for so long. */
   async function failAgainAfter(hours: number): Promise<void> {
-    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.outageBeganMs, Date.now() - hours * 3_600_000);
+    await redis.client.hset(`${prefix}{s0}:t:1`, hashFields.target.outageBeganMs, Date.now() - hours * 3_600_000);
     const probing = await send();
     await endCooldowns(redis.client, prefix);
     await shows(probing, { attempts: 1 });

@@ -7,7 +7,6 @@ import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../t
 import { newEvent } from '../../../test/support/new-event.ts';
 import type { startReceiver } from '../../../test/support/receiver.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
@@ -15,6 +14,7 @@ import { Keyring } from '../../core/sealing.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import type { DeliveryView, NewEvent } from '../../data/shard/messages.ts';
 import type { WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -352,7 +352,7 @@ test('a limit of an application that was used up, and raised while no worker ran
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
   worker();
   await eventually(async () =>
-    expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, field.limiter.windows)).toContain('3600000 1000'),
+    expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, hashFields.limiter.windows)).toContain('3600000 1000'),
   );
   await send();
   await arrived(2);

@@ -3,8 +3,8 @@ import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import type { RouteRecord, ThrottleRecord } from '../../core/records.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 import type { Delivery } from '../start-delivery.ts';
 
@@ -145,7 +145,7 @@ describe('a new setting', () => {
     await to.arrived(1);
     throttled(to.url, hourly);
     await eventually(async () =>
-      expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, field.limiter.emissionUs)).toBe('3600000000'),
+      expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, hashFields.limiter.emissionUs)).toBe('3600000000'),
     );
     for (let k = 0; k < 5; k++) await send();
     await waitsUnderLimit();

@@ -5,8 +5,8 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import type { RouteRecord } from '../../core/records.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
@@ -34,11 +34,11 @@ async function waitLong(): Promise<void> {
   await eventually(async () => expect(await client.exists(`${base}due`)).toBe(0));
   const longAgoMs = systemClock.now() - 73 * 3_600_000;
   for (const message of await client.keys(`${base}m:*`)) {
-    await client.hset(message, field.message.indexStamp, `${longAgoMs}-1`);
-    await client.hdel(message, field.message.dueMs);
+    await client.hset(message, hashFields.message.indexStamp, `${longAgoMs}-1`);
+    await client.hdel(message, hashFields.message.dueMs);
   }
   for (const target of await client.smembers(`${base}broken`))
-    await client.hset(`${base}t:${target}`, field.target.outageBeganMs, longAgoMs);
+    await client.hset(`${base}t:${target}`, hashFields.target.outageBeganMs, longAgoMs);
   await endCooldowns(client, prefix);
 }
 function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = [], afterAttempts = 3): void {
@@ -177,7 +177,7 @@ test('what exceeds the queue limit is a dead letter that can be seen, and the re
   suite.registry.put('destination', destinationRecord({ url: to.url }, { throttle }));
   route({});
   await becomes(await send(), { status: 'delivered' });
-  await eventually(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:dst_a`, field.limiter.maxQueued)).toBe('3'));
+  await eventually(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:dst_a`, hashFields.limiter.maxQueued)).toBe('3'));
   const events = Array.from({ length: 20 }, () => newEvent());
   await Promise.all(events.map((event) => suite.acceptor.accept(event)));
   await eventually(async () => {

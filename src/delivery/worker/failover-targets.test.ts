@@ -4,8 +4,8 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import type { HttpDestinationRecord, RouteRecord } from '../../core/records.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const twoRetries = { ...noRetry, maxRetries: 2 };
@@ -88,7 +88,7 @@ const obstacles: Record<string, (there: World, number: 1 | 2, place: Place) => P
     const base = `${prefix}{s${shardOf(place)}}:`;
     const n = await suite.redis.client.hget(`${base}tn:org_a`, `rte_a ${ids[number]}`);
     const endMs = Date.now() + 3_600_000;
-    await suite.redis.client.hset(`${base}t:${n}`, { [field.target.circuitState]: 'o', [field.target.cooldownEndMs]: endMs });
+    await suite.redis.client.hset(`${base}t:${n}`, { [hashFields.target.circuitState]: 'o', [hashFields.target.cooldownEndMs]: endMs });
     return 1;
   },
   'full to its queueLimit': async (there, number, place) => {
@@ -302,7 +302,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
   const hasFailover = (): Promise<unknown> =>
     eventually(async () => {
       const n = await suite.redis.client.hget(`${prefix}{s0}:tn:org_a`, 'rte_a dst_a');
-      expect(await suite.redis.client.hget(`${prefix}{s0}:t:${n}`, field.target.failoverTargets)).not.toBeNull();
+      expect(await suite.redis.client.hget(`${prefix}{s0}:t:${n}`, hashFields.target.failoverTargets)).not.toBeNull();
     });
 
   test('what exceeds the queue limit goes to a failover destination whose record comes after the first message', async () => {
@@ -353,10 +353,10 @@ async function asEarlierRelease(shard: number): Promise<void> {
   const [due = ''] = await client.zrange(`${base}due`, '0', '-1');
   const [n = '', id = ''] = due.split(' ');
   await client.del(`${base}due`, `${base}retries`);
-  const { dueMs, moves, left, attemptsAtFirst } = field.message;
+  const { dueMs, moves, left, attemptsAtFirst } = hashFields.message;
   await client.hdel(`${base}m:${id}`, dueMs, left, attemptsAtFirst, ...(shard === 0 ? [moves] : []));
   await client.xgroup('CREATE', `${base}w:${n}`, 'g', '0', 'MKSTREAM').catch(() => {});
   await client.xadd(`${base}w:${n}`, `${Date.now()}-1`, 'i', id);
-  await client.hset(`${base}t:${n}`, { [field.target.pausedSinceMs]: Date.now() });
+  await client.hset(`${base}t:${n}`, { [hashFields.target.pausedSinceMs]: Date.now() });
   await client.sadd(`${base}paused`, n);
 }

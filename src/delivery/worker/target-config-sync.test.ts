@@ -7,10 +7,10 @@ import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import { ShardSignals } from './shard-signals.ts';
@@ -138,7 +138,7 @@ describe('while a walk for another target is under way', () => {
     return found;
   };
   const revisionOf = (destinationId: string): Promise<string | null> =>
-    redis.client.hget(`${prefix}{s0}:t:${target(destinationId).number}`, field.target.revision);
+    redis.client.hget(`${prefix}{s0}:t:${target(destinationId).number}`, hashFields.target.revision);
 
   beforeEach(async () => {
     targets = await waiting({ dst_other: 2, dst_serves: 2, dst_own: 2 });

@@ -6,9 +6,9 @@ import type { Program } from '../../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
+import { hashFields } from '../../data/shard/hash-fields.ts';
 
 const prefix = 'posthorn:';
 let redis: RedisServer;
@@ -73,6 +73,6 @@ test('a worker that is told to stop finishes what is under way and ends with 0',
   await to.arrived(1);
   program.signal('SIGTERM');
   expect(await program.ended).toBe(0);
-  expect(await redis.client.hget(`${prefix}{s0}:m:${event.targets[0]?.messageId.slice(6)}`, field.message.status)).toBe('d');
+  expect(await redis.client.hget(`${prefix}{s0}:m:${event.targets[0]?.messageId.slice(6)}`, hashFields.message.status)).toBe('d');
   expect(to.requests).toHaveLength(1);
 });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { hashFields } from '../../../src/data/shard/hash-fields.ts';
 import type { DeadLetterReason } from '../../../src/data/shard/messages.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
-import { field } from '../../support/redis-fields.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
 import { breakOff } from '../broken-off.ts';
@@ -167,7 +167,7 @@ describe('the list', () => {
     await buryMore(3);
     // What comes now is younger by an hour.
     const hourMs = 3_600_000;
-    await world.facade.redis.client.hset('test:{s0}:ctl', field.control.newestIndexMs, Date.now() + hourMs);
+    await world.facade.redis.client.hset('test:{s0}:ctl', hashFields.control.newestIndexMs, Date.now() + hourMs);
     await buryMore(9);
     const first = (await call('GET', '/messages?limit=4')).body;
     expect(idsOf(first.data)).toEqual(ids.reverse().slice(0, 4));

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../../src/core/webhook.ts';
+import { hashFields } from '../../../src/data/shard/hash-fields.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
-import { field } from '../../support/redis-fields.ts';
 import { targetSetting } from '../../support/target-setting.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
@@ -119,9 +119,9 @@ test('a dead letter for which its endpoint was disabled too long says so, and wh
   for (const target of (await world.queue.targets(0)).targets)
     await world.queue.configure(target, targetSetting({ paused: true, revision: '2' }));
   for (const key of await client.keys('test:{s0}:m:*'))
-    await client.hset(key, field.message.indexStamp, `${beganMs}-1`, field.message.dueMs, beganMs);
+    await client.hset(key, hashFields.message.indexStamp, `${beganMs}-1`, hashFields.message.dueMs, beganMs);
   const number = await client.hget(`test:{s0}:tn:${webhookOrganization(world.org)}`, `${endpoint.applicationId} ${endpoint.id}`);
-  await client.hset(`test:{s0}:t:${number}`, field.target.pausedSinceMs, beganMs);
+  await client.hset(`test:{s0}:t:${number}`, hashFields.target.pausedSinceMs, beganMs);
   expect((await world.queue.expirePaused(7 * 86_400_000)).expired).toBe(1);
   const body = await explain(id);
   expect(body).toMatchObject({

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { webhookSecretSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { webhookOrganization } from '../../../src/core/webhook.ts';
 import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
+import { hashFields } from '../../../src/data/shard/hash-fields.ts';
 import { testKeyring } from '../../support/controllers.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';
-import { field } from '../../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
 let world: FacadeWorld;
@@ -44,7 +44,7 @@ async function deliver(endpointId: string, outcomes: readonly (typeof delivered 
 async function endCooldown(endpointId: string): Promise<void> {
   const { client } = world.redis;
   const target = await client.hget(`test:{s0}:tn:${webhookOrganization(org)}`, `${applicationId} ${endpointId}`);
-  await client.hset(`test:{s0}:t:${target}`, field.target.cooldownEndMs, 0);
+  await client.hset(`test:{s0}:t:${target}`, hashFields.target.cooldownEndMs, 0);
   await client.zadd('test:{s0}:waiting', 0, `!${target}`);
   await new RedisDeliveryQueue({ redis: client, prefix: 'test:' }).promote();
 }

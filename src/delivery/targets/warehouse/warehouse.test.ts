@@ -17,9 +17,9 @@ import {
 } from '../../../../test/support/object-stores.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord, warehouseRecord } from '../../../../test/support/records.ts';
-import { field } from '../../../../test/support/redis-fields.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { hashFields } from '../../../data/shard/hash-fields.ts';
 import type { DeliveryOptions } from '../../start-delivery.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 58);
@@ -258,7 +258,7 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
 test('a batch is complete at 1000 records or 5 MiB, however young it is', async () => {
   const { server } = await start('s3', {}, { batchAgeMs: 3_600_000 });
   const most = await send(999, { receivedAtMs });
-  await eventually(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', field.target.batchAgeMs)).toBe('3600000'));
+  await eventually(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', hashFields.target.batchAgeMs)).toBe('3600000'));
   expect(await delivery(most[0])).toMatchObject({ status: 'pending', attempts: 0 });
   await allDelivered([...most.slice(-1), ...(await send(1, { receivedAtMs }))]);
   expect((await server.objects()).size).toBe(1);
