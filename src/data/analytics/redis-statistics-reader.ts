@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { circuitStateOf } from '../queue/circuits.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
@@ -107,8 +108,8 @@ export class RedisStatisticsReader {
   async #targets(keys: ShardKeys, org: string, failuresFromMs: number | null): Promise<Map<string, TargetStatistics>> {
     const found = new Map<string, TargetStatistics>();
     for (let cursor = '0'; ; ) {
-      const args = [org, cursor, targetsPerStep, failuresFromMs === null ? 0 : 1];
-      const [next, targets] = list(await targetStatesScript.run(this.#options.redis, keys.declared, args).catch(throwUnavailable));
+      const wanted = namedArgument({ org, cursor, maxLooks: targetsPerStep, withFailures: failuresFromMs !== null });
+      const [next, targets] = list(await targetStatesScript.run(this.#options.redis, keys.declared, [wanted]).catch(throwUnavailable));
       for (const target of list(targets)) {
         const [number, routeId, destinationId, fresh, retries, circuit, failures, freshUnderWay, retriesUnderWay] = list(target);
         found.set(text(number), {

@@ -2,7 +2,7 @@
 -- Targets of an organization with what waits for them, step by step.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization, [2] cursor (begin with 0), [3] how many to look at, [4] 1: with their newest failed attempts.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org; cursor (begin with 0); max_looks: targets to look at; with_failures: with their newest failed attempts.
 -- Reply: {next cursor ('0' at the end), targets {number, route, destination, messages in its fresh lane, retries (each batch one)
 -- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}, how many of its
 -- fresh messages and of its retries are under way}}.
@@ -10,6 +10,7 @@
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/order.lua"
+-- @include "../shard/includes/json.lua"
 
 local function failures_of(noted)
   local failures = {}
@@ -31,7 +32,8 @@ local function under_way(lane, length)
   return pending and not failed(pending) and pending[1] or 0
 end
 
-local scan = call('HSCAN', P .. 'tn:' .. ARGV[1], ARGV[2], 'COUNT', ARGV[3])
+local wanted = decoded(ARGV[1])
+local scan = call('HSCAN', P .. 'tn:' .. wanted.org, wanted.cursor, 'COUNT', wanted.max_looks)
 local found = {}
 for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
@@ -40,7 +42,7 @@ for k = 1, #scan[2], 2 do
     local t = call('HMGET', P .. 't:' .. n, F.target.circuit_state, F.target.has_retry_lane, F.target.recent_failures)
     local waiting = waiting_retries(n)
     local fresh, ready_retries = lane_length(n), t[2] and lane_length(retry_lane(n)) or 0
-    local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}
+    local failures = wanted.with_failures and t[3] and failures_of(t[3]) or {}
     found[#found + 1] = {
       n,
       route,

@@ -1,6 +1,6 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { poolMark } from '../shard/pool-mark.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
@@ -85,7 +85,8 @@ export class CronRuns {
   /** Holds a run that was not scheduled, so that it ends as lost when its worker dies. */
   async hold(run: CronRun): Promise<void> {
     const { runs, held, ran } = this.#keys;
-    await this.#run(holdScript, [runs, held, ran], [run.id, run.jobId, run.timeoutMs + lostAfterMs, runText(run)]);
+    const holding = { id: run.id, job: run.jobId, lostAfterMs: run.timeoutMs + lostAfterMs, text: runText(run) };
+    await this.#run(holdScript, [runs, held, ran], [namedArgument(holding)]);
   }
 
   /** The run has ended and is recorded. */

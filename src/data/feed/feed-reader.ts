@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import { blockingGroups, type RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -93,7 +94,7 @@ export class FeedReader {
   }
 
   /** The same; without an organization also which have lost some of these rows. Null: any, or that organization, may have. */
-  async #behind(shard: number, first: string, last: string, organization = ''): Promise<ShardRows | null> {
+  async #behind(shard: number, first: string, last: string, organization?: string): Promise<ShardRows | null> {
     const { redis, prefix } = this.#options;
     const found = await redis.xrange(shardKeys(prefix, shard).feed, first, last, 'COUNT', rowsPerRead + 1);
     if (found[0]?.[0] === first) return { rows: found.slice(1).map(([id, fields]) => stored(shard, id, fields)), losers: [] };
@@ -101,9 +102,10 @@ export class FeedReader {
   }
 
   /** The same of a position whose row has left the feed. */
-  async #left(shard: number, first: string, last: string, organization = ''): Promise<ShardRows | null> {
+  async #left(shard: number, first: string, last: string, organization?: string): Promise<ShardRows | null> {
     const { redis, prefix } = this.#options;
-    const reply = await pageScript.run(redis, shardKeys(prefix, shard).declared, [first, last, rowsPerRead, organization]);
+    const page = namedArgument({ after: first, last, maxRows: rowsPerRead, org: organization });
+    const reply = await pageScript.run(redis, shardKeys(prefix, shard).declared, [page]);
     if (reply === null) return null;
     const [rows, losers] = list(reply);
     const entries = list(rows).map((row) => {

@@ -2,14 +2,17 @@
 -- Reads messages of an archive with their events and attempts.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization, [2] stamp after which, [3] stamp with which the last one goes, [4] how many at most, [5] after how many bytes to end.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org; the stamps after and last: of the message before the first one, and of the last one; max_messages;
+-- max_bytes: the reply ends with the message that reaches them.
 -- Reply: {stamp of the last one or '' at the end, then per message {key, message_view, hash of attempts in their long form, text of the event or ''}}.
 -- @include "../shard/includes/packed.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/view.lua"
+-- @include "../shard/includes/json.lua"
 
-local limit = tonumber(ARGV[4])
-local entries = call('XRANGE', P .. 'fin:' .. ARGV[1], '(' .. ARGV[2], ARGV[3], 'COUNT', limit)
+local range = decoded(ARGV[1])
+local limit = range.max_messages
+local entries = call('XRANGE', P .. 'fin:' .. range.org, '(' .. range.after, range.last, 'COUNT', limit)
 local reply, bytes, next_stamp = { '' }, 0, ''
 for k, entry in ipairs(entries) do
   local id = entry[2][2]
@@ -24,7 +27,7 @@ for k, entry in ipairs(entries) do
     reply[#reply + 1] = { id, view, attempts, text }
   end
   next_stamp = entry[1]
-  if bytes >= tonumber(ARGV[5]) or (k == #entries and k == limit) then
+  if bytes >= range.max_bytes or (k == #entries and k == limit) then
     reply[1] = next_stamp
     break
   end

@@ -129,27 +129,29 @@ export class MessageArchive {
   /** The messages of a batch, in the order in which they ended. */
   async *messages(org: string, { after, last }: Pick<ArchiveBatch, 'after' | 'last'>): AsyncGenerator<ArchivedMessage> {
     for (let next = after; next !== ''; ) {
-      const args = [org, next, last, membersPerRead, bytesPerRead];
-      const [stamp, ...found] = list(await this.#run(scripts.read, args, 'runBuffer'));
+      const range = namedArgument({ org, after: next, last, maxMessages: membersPerRead, maxBytes: bytesPerRead });
+      const [stamp, ...found] = list(await this.#run(scripts.read, [range], 'runBuffer'));
       for (const each of found) yield this.#message(each);
       next = text(stamp);
     }
   }
 
-  /** The batch has been written; false: somebody else has said so. */
+  /** The batch has been written; false: another worker has noted it. */
   async done(org: string, batchId: string, messages: number): Promise<boolean> {
     const { records, ageMs } = this.#limits;
-    return integer(await this.#run(scripts.done, [org, batchId, messages, records, ageMs])) === 1;
+    const written = namedArgument({ org, batch: batchId, messages, maxWaiting: records, maxWaitMs: ageMs });
+    return integer(await this.#run(scripts.done, [written])) === 1;
   }
 
   /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `maxMs`. Returns how often in a row. */
   async failed(org: string, message: string, { firstMs, maxMs }: { firstMs: number; maxMs: number }): Promise<number> {
-    return integer(await this.#run(scripts.failed, [org, message, firstMs, maxMs]));
+    const failure = namedArgument({ org, error: message, firstDelayMs: firstMs, maxDelayMs: maxMs });
+    return integer(await this.#run(scripts.failed, [failure]));
   }
 
   /** Nothing has failed, and somebody else may take it. */
   async release(org: string): Promise<void> {
-    await this.#run(scripts.failed, [org, '', 0, 0]);
+    await this.#run(scripts.failed, [namedArgument({ org })]);
   }
 
   #message(reply: unknown): ArchivedMessage {

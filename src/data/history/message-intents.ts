@@ -112,8 +112,8 @@ export class MessageIntents {
 
   /** After it was carried out. What was counted for messages to which nothing was done is given back, once. */
   async end(account: string, { id, isAskedAgain, beganAtMs }: Intent, done: readonly string[]): Promise<void> {
-    const outcome = isAskedAgain && done.length > 0 ? JSON.stringify({ beganAtMs, done }) : '';
-    await this.#run(endScript, account, [id, done.length, outcome, maxOutcomes]);
+    const outcome = isAskedAgain && done.length > 0 ? JSON.stringify({ beganAtMs, done }) : null;
+    await this.#run(endScript, account, [namedArgument({ id, made: done.length, outcome, maxOutcomes })]);
   }
 
   /** Those that are not carried out. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { SignatureFailure } from '../../core/providers/signature-failure.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import {
   describeFailure,
   maxFailingSources,
@@ -131,13 +131,13 @@ export class SignatureFailureLog {
     try {
       for (const [id, { org, requests, firstAtMs, lastAtMs, entries }] of written) {
         const keys = signatureFailureKeys(prefix, org);
-        const bounds = [signatureFailuresKeptMs, maxSignatureFailures, maxFailingSources];
-        const described = [...entries].flatMap(([description, entry]) => [
-          ...[entry.firstAtMs, entry.lastAtMs, entry.requests, entry.secondsBehind ?? '-'],
+        const bounds = { keptMs: signatureFailuresKeptMs, maxEntries: maxSignatureFailures, maxSources: maxFailingSources };
+        const described = [...entries].map(([description, entry]) => [
+          ...[entry.firstAtMs, entry.lastAtMs, entry.requests, entry.secondsBehind ?? '-'].map(String),
           ...[entry.userAgent === null ? '-' : encodeURIComponent(entry.userAgent), description],
         ]);
-        const args = [id, ...bounds, requests, firstAtMs, lastAtMs, ...described];
-        await script.run(redis, [keys.entriesOf(id), keys.sources, keys.totals], args);
+        const failed = { source: id, ...bounds, requests, firstMs: firstAtMs, lastMs: lastAtMs, entries: described };
+        await script.run(redis, [keys.entriesOf(id), keys.sources, keys.totals], [namedArgument(failed)]);
       }
     } catch (error) {
       logger.debug({ err: error, sources: written.size }, 'signature failures of sources were not recorded');

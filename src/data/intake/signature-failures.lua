@@ -6,14 +6,16 @@
 --   first and last are times in milliseconds since the epoch, the user agent is URI-encoded; `-` stands for no seconds behind and for no user agent
 -- KEYS[2] sorted set of the organization: source → its newest failure
 -- KEYS[3] hash of the organization: source → `<first> <requests>`, with those that are no entry
--- ARGV[1] source, [2] how long a failure is kept in milliseconds, [3] entries of a source, [4] sources of an organization, [5] requests in all, [6] the time
---   of the first one, [7] of the newest one; then per entry first, last, requests, seconds behind, user agent, description.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): source; kept_ms: how long a failure is kept; max_entries of a source; max_sources of the
+--   organization; requests in all, the times first_ms and last_ms of the first and of the newest one; entries {first, last, requests, seconds behind, user
+--   agent, description}, all of them texts.
 -- Reply: how many entries there are.
+-- @include "../shard/includes/json.lua"
 
 local call = redis.call
-local source, newest = ARGV[1], tonumber(ARGV[7])
-local kept_ms, max_entries, max_sources = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local oldest = newest - tonumber(kept_ms)
+local failed = decoded(ARGV[1])
+local source, newest, max_sources = failed.source, failed.last_ms, failed.max_sources
+local oldest = newest - failed.kept_ms
 local base = string.sub(KEYS[1], 1, #KEYS[1] - #source)
 
 local function forget(other)
@@ -43,16 +45,17 @@ for _, entry in ipairs(call('LRANGE', KEYS[1], 0, -1)) do
   end
 end
 
-for i = 8, #ARGV, 6 do
-  local first, requests, description = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 5]
+for _, entry in ipairs(failed.entries) do
+  local first, last, count, behind, user_agent, description = unpack(entry)
+  local requests = tonumber(count)
   local before = known[description]
   if before then
     call('LREM', KEYS[1], 1, before.entry)
     first, requests = before.first, before.requests + requests
   end
-  call('RPUSH', KEYS[1], table.concat({ first, ARGV[i + 1], string.format('%.0f', requests), ARGV[i + 3], ARGV[i + 4], description }, ' '))
+  call('RPUSH', KEYS[1], table.concat({ first, last, string.format('%.0f', requests), behind, user_agent, description }, ' '))
 end
-while call('LLEN', KEYS[1]) > max_entries do
+while call('LLEN', KEYS[1]) > failed.max_entries do
   call('LPOP', KEYS[1])
 end
 
@@ -60,9 +63,9 @@ local since, total
 if next(known) then
   since, total = string.match(call('HGET', KEYS[3], source) or '', '^(%d+) (%d+)$')
 end
-call('HSET', KEYS[3], source, (since or ARGV[6]) .. ' ' .. string.format('%.0f', tonumber(total or '0') + tonumber(ARGV[5])))
-call('ZADD', KEYS[2], newest, source)
+call('HSET', KEYS[3], source, (since or string.format('%.0f', failed.first_ms)) .. ' ' .. string.format('%.0f', tonumber(total or '0') + failed.requests))
+call('ZADD', KEYS[2], string.format('%.0f', newest), source)
 for i = 1, 3 do
-  call('PEXPIRE', KEYS[i], kept_ms)
+  call('PEXPIRE', KEYS[i], string.format('%.0f', failed.kept_ms))
 end
 return call('LLEN', KEYS[1])

@@ -1,18 +1,20 @@
 #!lua flags=allow-oom
--- Says that a worker lives, and tells it who does not any more.
+-- Records a heartbeat of a worker, and returns the workers whose heartbeats have ended.
 --
 -- KEYS[1] `alive`: sorted set of workers by the end of their life (ms); [2] `slots`: hash of what each can do at a time; [3] `shards`:
--- how many shards there are; [4] `pulse`: hash, last: time of the last beat of anybody, mute: nobody is dead before this time;
+-- how many shards there are; [4] `pulse`: hash, last: time of the last heartbeat of any worker, mute: no worker is declared dead before this time;
 -- [5] `versions`: hash of the release that each runs. Workers of earlier releases have no field there, and do not remove those of others.
--- ARGV[1] worker, [2] its slots, [3] lifetime in ms, [4] how many shards it knows, [5] its version.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the worker, its slots and version; lifetime_ms; shards: how many it knows.
 -- Reply: {slots of all living workers of its pool (ids end with its mark, `@<pool>` or nothing), how many shards there are, dead workers}.
 --
--- When nobody could beat for a while (Redis was away), all of them seem dead to whoever beats first: so each has a whole
--- lifetime to come back.
+-- After an outage of Redis the first worker to beat would find all others dead: so each gets one full lifetime before it is declared dead.
+-- @include "../shard/includes/json.lua"
+
 local call = redis.call
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local worker, lifetime = ARGV[1], tonumber(ARGV[3])
+local beat = decoded(ARGV[1])
+local worker, lifetime = beat.id, beat.lifetime_ms
 
 local pulse = call('HMGET', KEYS[4], 'last', 'mute')
 local mute = tonumber(pulse[2] or '0')
@@ -23,8 +25,8 @@ end
 call('HSET', KEYS[4], 'last', string.format('%.0f', now))
 
 call('ZADD', KEYS[1], now + lifetime, worker)
-call('HSET', KEYS[2], worker, ARGV[2])
-call('HSET', KEYS[5], worker, ARGV[5])
+call('HSET', KEYS[2], worker, beat.slots)
+call('HSET', KEYS[5], worker, beat.version)
 if call('HLEN', KEYS[5]) > call('ZCARD', KEYS[1]) then
   for _, id in ipairs(call('HKEYS', KEYS[5])) do
     if not call('ZSCORE', KEYS[1], id) then
@@ -32,7 +34,7 @@ if call('HLEN', KEYS[5]) > call('ZCARD', KEYS[1]) then
     end
   end
 end
-local shards = math.max(tonumber(call('GET', KEYS[3]) or '0'), tonumber(ARGV[4]))
+local shards = math.max(tonumber(call('GET', KEYS[3]) or '0'), beat.shards)
 call('SET', KEYS[3], shards)
 
 local function pool_of(id)

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 
@@ -100,8 +100,8 @@ export class RedisWorkerDirectory {
   async beat(worker: string, slots: number): Promise<Beat> {
     const { alive, slots: slotsKey, shards: shardsKey, pulse, versions } = this.#keys;
     const keys = [alive, slotsKey, shardsKey, pulse, versions];
-    const args = [worker, slots, workerLifetimeMs, this.#shards, this.#version];
-    const [total, shards, dead] = list(await this.#run(beatScript, keys, args));
+    const beat = namedArgument({ id: worker, slots, version: this.#version, lifetimeMs: workerLifetimeMs, shards: this.#shards });
+    const [total, shards, dead] = list(await this.#run(beatScript, keys, [beat]));
     return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
   }
 

@@ -1,27 +1,29 @@
 #!lua flags=allow-oom
--- Cuts a batch that is too large to be written at once: the members from ARGV[5] on become a batch of their own, with the attempts of
--- this one, and that is queued. Only for who holds the batch.
+-- Cuts a batch that is too large to be written at once: the members from `first` on become a batch of their own, with the attempts of
+-- this one, and that is queued. Only for the worker that holds the batch.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] worker, [2] handle, [3] batch, [4] the last member that stays, [5] the first that leaves.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): worker; handle; id of the batch; last: the last member that stays; first: the first that leaves.
 -- Reply: 1 when the batch ends with that member now, or 0 when the worker holds it no more, or its members are others.
 -- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/json.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "../shard/includes/batch.lua"
 -- @include "includes/ulid.lua"
 -- @include "includes/ring-pools.lua"
 
-local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local cutting = decoded(ARGV[1])
+local worker, id = cutting.worker, cutting.id
 local text = call('GET', P .. 'b:' .. id)
 local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.attempts, F.message.max_attempts, F.message.moves, F.message.left,
   F.message.has_guests)
-if not text or not m[1] or call('HGET', P .. 'held:' .. worker, handle) ~= id then
+if not text or not m[1] or call('HGET', P .. 'held:' .. worker, cutting.handle) ~= id then
   return 0
 end
-local cut = string.find(text, ';' .. first .. ' ', 1, true)
+local cut = string.find(text, ';' .. cutting.first .. ' ', 1, true)
 if not cut then
-  local staying = string.find(text, last .. ' ', 1, true)
+  local staying = string.find(text, cutting.last .. ' ', 1, true)
   return staying and string.find(text, ';', staying, true) == #text and 1 or 0
 end
 

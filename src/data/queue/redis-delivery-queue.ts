@@ -169,8 +169,8 @@ export class RedisDeliveryQueue {
 
   /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
   async cut(worker: string, job: Job, { last, first }: { last: BatchMember; first: BatchMember }): Promise<boolean> {
-    const args = [worker, job.handle, job.messageKey, last.messageKey, first.messageKey];
-    return integer(await this.#run(scripts.batchCut, args)) === 1;
+    const cut = { worker, handle: job.handle, id: job.messageKey, last: last.messageKey, first: first.messageKey };
+    return integer(await this.#run(scripts.batchCut, [namedArgument(cut)])) === 1;
   }
 
   /** Lets members of ended batches follow them, a bounded number; `hasEndedBatches`: call again. */
@@ -254,19 +254,20 @@ export class RedisDeliveryQueue {
 
   /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
   async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]> {
-    const args = names.flatMap(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
-    const [, found] = list(await this.#run(scripts.targetsWithWork, ['n', ...args]));
+    const targets = names.map(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
+    const [, found] = list(await this.#run(scripts.targetsWithWork, [namedArgument({ targets })]));
     return list(found).map(targetOf);
   }
 
   /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
   async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
-    return targetPage(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
+    return targetPage(await this.#run(scripts.targetsWithWork, [namedArgument({ org, cursor, maxLooks: targetsPerStep, ids: routeIds })]));
   }
 
   /** All targets of routes and destinations of an organization, in the same way. */
   async targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }> {
-    return targetPage(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
+    const all = namedArgument({ org, cursor, maxLooks: targetsPerStep, ids, withoutWork: true });
+    return targetPage(await this.#run(scripts.targetsWithWork, [all]));
   }
 
   /**

@@ -205,12 +205,13 @@ export class ShardReader {
     return Array.isArray(reply) ? reply.map(text) : null;
   }
 
-  /** Keys of the messages that stand in work streams of an organization, of these routes or destinations or all; at most `most`, else null. */
-  async waiting(org: string, narrow: readonly string[], most: number): Promise<string[] | null> {
+  /** Keys of the messages that stand in work streams of an organization, of these routes or destinations or all; at most `max`, else null. */
+  async waiting(org: string, narrow: readonly string[], max: number): Promise<string[] | null> {
     const found: string[] = [];
     let cursor = '0';
     for (let steps = 0; steps < maxWaitingSteps; steps++) {
-      const reply = await this.#run(waitingScript, [org, cursor, targetsPerStep, most - found.length, ...narrow]);
+      const wanted = { org, cursor, maxLooks: targetsPerStep, maxMessages: max - found.length, ids: narrow };
+      const reply = await this.#run(waitingScript, [namedArgument(wanted)]);
       if (!Array.isArray(reply)) return null;
       const [next, keys] = reply;
       found.push(...list(keys).map(text));

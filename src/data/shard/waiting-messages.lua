@@ -3,22 +3,24 @@
 -- and those of which one is under way.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] organization, [2] cursor (begin with 0), [3] how many targets to look at, [4] how many messages at most, then routes or destinations to which
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org; cursor (begin with 0); max_looks: targets to look at; max_messages; ids of routes or destinations to which
 -- the messages belong, none for all.
 -- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that stand in no work stream, because they gather in batches, are scheduled or are
 -- under way to another shard.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
+-- @include "includes/json.lua"
 
-local org, most, ids, narrow = ARGV[1], tonumber(ARGV[4]), {}, nil
-for k = 5, #ARGV do
+local wanted = decoded(ARGV[1])
+local max, ids, narrow = wanted.max_messages, {}, nil
+for _, id in ipairs(wanted.ids) do
   narrow = narrow or {}
-  narrow[ARGV[k]] = true
+  narrow[id] = true
 end
 if call('EXISTS', P .. 'out') == 1 and call('XLEN', P .. 'out') > 0 then
   return 'many'
 end
-local scan = call('HSCAN', P .. 'tn:' .. org, ARGV[2], 'COUNT', ARGV[3])
+local scan = call('HSCAN', P .. 'tn:' .. wanted.org, wanted.cursor, 'COUNT', wanted.max_looks)
 for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
   local n = scan[2][k + 1]
@@ -28,8 +30,8 @@ for k = 1, #scan[2], 2 do
     end
     for _, lane in ipairs({ n, retry_lane(n) }) do
       local key = P .. 'w:' .. lane
-      local entries = call('TYPE', key).ok == 'stream' and call('XRANGE', key, '-', '+', 'COUNT', most + 1) or {}
-      if #ids + #entries > most then
+      local entries = call('TYPE', key).ok == 'stream' and call('XRANGE', key, '-', '+', 'COUNT', max + 1) or {}
+      if #ids + #entries > max then
         return 'many'
       end
       for _, entry in ipairs(entries) do
