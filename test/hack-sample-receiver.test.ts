@@ -39,27 +39,27 @@ function deliver(body: string | Buffer, signature: string, timestamp = now(), to
   return fetch(to, { method: 'POST', headers, body: new Uint8Array(Buffer.from(body)) }).then(({ status }) => status);
 }
 
-test.each(['{"order":7}', 'no JSON at all', ''])('takes %j with the signature of another implementation', async (body) => {
+test.each(['{"order":7}', 'no JSON at all', ''])('the receiver takes %j with the signature of another implementation', async (body) => {
   const at = new Date();
   const timestamp = String(Math.floor(at.getTime() / 1000));
   expect(await deliver(body, new Webhook(secret).sign('msg_1', at, body), timestamp)).toBe(200);
 });
 
-test('takes bytes that are no text, and one of several signatures', async () => {
+test('the receiver takes bytes that are no text, and one of several signatures', async () => {
   const bytes = Buffer.from([0, 0xff, 0xfe]);
   const timestamp = now();
   const mac = createHmac('sha256', key).update(`msg_1.${timestamp}.`).update(bytes).digest('base64');
   expect(await deliver(bytes, `v1,AAAA v1,${mac}`, timestamp)).toBe(200);
 });
 
-test('answers 401 to a wrong signature, and to one that is too old', async () => {
+test('the receiver answers 401 to a wrong signature, and to one that is too old', async () => {
   expect(await deliver('{}', 'v1,AAAA')).toBe(401);
   const old = new Date(Date.now() - 3_600_000);
   const signature = new Webhook(secret).sign('msg_1', old, '{}');
   expect(await deliver('{}', signature, String(Math.floor(old.getTime() / 1000)))).toBe(401);
 });
 
-test('with a public key takes a v1a signature among others, and no signature of another body or version', async () => {
+test('the receiver takes a v1a signature among others with a public key, and no signature of another body or version', async () => {
   const to = await startReceiver(publicKey);
   const head = Buffer.from('302e020100300506032b657004220420', 'hex');
   const privateKey = createPrivateKey({ key: Buffer.concat([head, Buffer.from(seed, 'hex')]), format: 'der', type: 'pkcs8' });

@@ -66,7 +66,7 @@ test('what an object refers to that cannot be put in force is published all the 
   expect(await suite.controllers.registry.get('destination', idOf('Destination', object))).toBeNull();
 });
 
-test('of a rotating source both secrets are published', async () => {
+test('both secrets of a rotating source are published', async () => {
   await secret({ now: 'first-secret', before: 'second-secret' });
   const from = (key: string) => ({ name: 'own', key });
   const rotation = { previousSecretRef: from('before'), validUntil: '2090-01-01T00:00:00Z' };

@@ -27,6 +27,6 @@ test.each<[LabelFilters, LabelFilterMode, string[]]>([
   [{ tier: 'silver', region: 'us' }, 'all', ['tier']],
   [{ tier: 'silver', missing: 'x' }, 'any', ['tier', 'missing']],
   [{ tier: 'gold', region: 'us' }, 'any', []],
-])('of %j in mode %s the filters %j are not met', (filters, mode, unmet) => {
+])('the filters %j in mode %s leave %j unmet', (filters, mode, unmet) => {
   expect(unmetLabels(filters, mode, labels).map(({ label }) => label)).toEqual(unmet);
 });

@@ -53,7 +53,7 @@ test('what needs more than is free waits, and so does what its organization has 
   expect(entered).toBe(1);
 });
 
-test('whose wait is ended takes no place', async () => {
+test('a request whose wait is ended takes no place', async () => {
   const batches = room();
   const leave = await batches.enter('org_a');
   const ending = new AbortController();

@@ -63,7 +63,7 @@ test('those for whom scripts wait have their turns in the round', async () => {
   expect(begun).toEqual(['a1 0', 'a2 10', 'a3 20', 'b1 30', 'a4 40', 'b2 50']);
 });
 
-test('without pauses scripts run one after the other', async () => {
+test('scripts run one after the other where there are no pauses', async () => {
   const { clock, begun, script } = paced({ pausesPerScript: 0 });
   void script('one', 5);
   void script('two', 5);

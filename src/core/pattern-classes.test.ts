@@ -15,6 +15,6 @@ test.each([
   ['(?i)\\pL\\PN', 4000],
   ['\\pL\\PN\\W', 400],
   ['(?i)\\d\\W', 800],
-])('of %j it is %i', (pattern, cost) => {
+])('the cost of %j is %i', (pattern, cost) => {
   expect(classCost(pattern)).toBe(cost);
 });

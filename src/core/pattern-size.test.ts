@@ -22,7 +22,7 @@ test.each([
   ['\\Qa{9}\\E{2}', 5],
   ['a{,3}', 5],
   ['', 0],
-])('of %s it is %i', (pattern, size) => {
+])('the unrolled size of %s is %i', (pattern, size) => {
   expect(unrolledSize(pattern)).toBe(size);
 });
 

@@ -17,7 +17,7 @@ test('a text is found where String.includes finds it, however long both are', ()
   );
 });
 
-test('of a text that ends within another one its longest beginning is found', () => {
+test('a text that ends within a searched text is found by its longest beginning there', () => {
   assertProperty(
     fc.property(fewLetters(20), fewLetters(12), (text, part) => {
       const lengths = Array.from({ length: part.length }, (_, length) => length);

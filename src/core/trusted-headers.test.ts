@@ -40,6 +40,6 @@ test.each<[product: string, data: string[], believed: string[]]>([
     [],
     ['X-Hasura-Role', 'X-Hasura-Event-Id', 'X-JWT-Claim-Delivery-Id', 'OIDC-Claim-Message-Id'],
   ],
-])('of %s the data of an event is kept, and what receivers believe is not', (_product, data, believed) => {
+])('the data of an event is kept of %s, and what receivers believe is not', (_product, data, believed) => {
   expect([...data, ...believed].filter((name) => isKeptHeader(name))).toEqual(data);
 });

@@ -27,7 +27,7 @@ test('Slack gets its challenge back once the signature is right, and nothing is 
   expect(await ingest.outcomes()).toEqual({ handshake: 1 });
 });
 
-test('without a right signature Slack gets no challenge', async () => {
+test('Slack gets no challenge without a right signature', async () => {
   await ingest.publishSignedSource({ provider: 'slack' });
   expect((await ingest.send('/ingest/acme/github', { body: question })).status).toBe(401);
   await ingest.publishSignedSource({ provider: 'slack', rejectInvalidSignatures: false, generation: 2 });

@@ -13,7 +13,7 @@ afterAll(async () => {
 });
 beforeEach(() => ingest.reset());
 
-test('over two replicas exactly as many requests are taken in a minute as the source allows, and the others are told when to come back', async () => {
+test('two replicas take together exactly as many requests in a minute as the source allows, and the others are told when to come back', async () => {
   await ingest.publishSource({ rateLimitPerMinute: 20 });
   const replicas = [ingest, other];
   const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => replicas[i % 2]?.send('/ingest/acme/github')));
@@ -66,7 +66,7 @@ test('the next minute begins anew', async () => {
   expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
 });
 
-test('without Redis a source with a limit is 503', async () => {
+test('a source with a limit is 503 without Redis', async () => {
   await ingest.publishSource({ rateLimitPerMinute: 5 });
   expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
   await ingest.redis.kill('SIGKILL');

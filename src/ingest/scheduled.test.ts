@@ -47,7 +47,7 @@ test.each([
 });
 
 test.each<Record<string, string>>([{ 'x-posthorn-delay-seconds': '0' }, { 'x-posthorn-deliver-at': '2020-01-01T00:00:00Z' }])(
-  'with %j an event is sent at once',
+  'an event with %j is sent at once',
   async (headers) => {
     await ingest.publishSource();
     expect((await send(headers)).status).toBe(200);

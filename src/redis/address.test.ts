@@ -14,15 +14,18 @@ test.each([
     'a:b',
     0,
   ],
-])('takes %s apart', (url, nodes, username, password, database) => {
+])('the parser takes %s apart', (url, nodes, username, password, database) => {
   expect(redisNodes(url)).toEqual({ nodes, path: null, usesTls: url.startsWith('rediss'), username, password, database });
 });
 
-test.each(['http://one', 'redis://', 'redis://one:x', 'redis://one/db', 'redis://a b', 'redis://u:%zz@one'])('refuses %s', (url) => {
-  expect(() => redisNodes(url)).toThrow('must be redis://');
-});
+test.each(['http://one', 'redis://', 'redis://one:x', 'redis://one/db', 'redis://a b', 'redis://u:%zz@one'])(
+  'the parser refuses %s',
+  (url) => {
+    expect(() => redisNodes(url)).toThrow('must be redis://');
+  },
+);
 
-test('says where Redis is without its password', () => {
+test('the description of a Redis is its address without the password', () => {
   expect(describeRedis('redis://me:secret@one,two:7000/1')).toBe('one:6379,two:7000');
   expect(describeRedis('/run/redis.sock')).toBe('/run/redis.sock');
 });

@@ -4,7 +4,7 @@ import { startRedis } from '../../test/support/redis.ts';
 import { commandConnection } from './connection.ts';
 import { hasTimedOut } from './unavailable.ts';
 
-test('leaves a server that has become a replica, and writes once there is a master again', async () => {
+test('a connection leaves a server that has become a replica, and writes once there is a master again', async () => {
   const redis = await startRedis();
   const connection = commandConnection(redis.url, { commandTimeoutMs: 10_000 });
   try {

@@ -7,7 +7,7 @@ test.each<[WebhookService, string]>([
   ['discord', 'https://discord.com/api/webhooks/1/x'],
   ['discord', 'Https://DISCORD.com/api/webhooks/1/x'],
   ['teams', 'HTTPS://acme.webhook.office.com/hook?sig=a'],
-])('of %s is %s', (service, url) => expect(webhookUrlProblem(service, url)).toBeNull());
+])('a URL of %s may be %s', (service, url) => expect(webhookUrlProblem(service, url)).toBeNull());
 
 test.each<[WebhookService, string, RegExp]>([
   ['slack', 'HTTP://hooks.slack.com/services', /^must start with https:\/\/hooks/],
@@ -19,4 +19,4 @@ test.each<[WebhookService, string, RegExp]>([
   ['discord', 'https://discord.com/api/webhooks', /^must start with/],
   ['teams', 'http://acme.webhook.office.com/hook', /^must start with https:/],
   ['teams', 'https://user@acme.webhook.office.com/hook', /absolute https URL/],
-])('of %s is not %s', (service, url, problem) => expect(webhookUrlProblem(service, url)).toMatch(problem));
+])('a URL of %s may not be %s', (service, url, problem) => expect(webhookUrlProblem(service, url)).toMatch(problem));

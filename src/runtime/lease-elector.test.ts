@@ -35,7 +35,7 @@ test('the API server takes the lease as it is made, renewed and released', async
   expect(await leaseOf('accepted')).toMatchObject({ spec: { holderIdentity: 'b', leaseTransitions: 1 } });
 });
 
-test('of many candidates that start at once exactly one holds the lease', async () => {
+test('exactly one of many candidates that start at once holds the lease', async () => {
   const held = await Promise.all(Array.from({ length: 8 }, (_, i) => lock('raced', `candidate-${i}`).hold()));
   expect(held.filter(Boolean)).toHaveLength(1);
 });

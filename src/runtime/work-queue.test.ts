@@ -67,7 +67,7 @@ test('a delayed key comes out when its time has come', async () => {
   expect(queue.depth).toBe(1);
 });
 
-test('of two delays of one key the shorter counts', async () => {
+test('the shorter of two delays of one key counts', async () => {
   const { queue, clock } = make();
   queue.addAfter('a', 10_000);
   queue.addAfter('a', 1000);

@@ -142,7 +142,7 @@ test.each<[string, PosthornObject<'Organization'>[], boolean]>([
     false,
   ],
   ['the only one, while it is being deleted', [organization('b', { namespace: 's', installation: 'two' }, { isEnding: true })], true],
-])('of several Organizations %s has the namespace', (_, claims, isElsewhere) => {
+])('one of several Organizations has the namespace: %s', (_, claims, isElsewhere) => {
   for (const each of [claims, claims.toReversed()]) {
     start('default');
     for (const claim of each) ofOrganizations.upsert(claim);

@@ -34,7 +34,7 @@ function write(uid: string, number: number): Promise<unknown> {
   });
 }
 
-test('of more Events of an object than are told the newest are, whatever their names, and none of another object', async () => {
+test('the newest Events of an object are shown where there are too many, whatever their names, and none of another object', async () => {
   for (let from = 0; from < perObject; from += 20)
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => Promise.all([write('one', from + i), ...(i === 0 ? [write('two', from)] : [])])),

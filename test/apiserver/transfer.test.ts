@@ -189,7 +189,7 @@ test('what is exported as JSON and imported into another organization is exporte
   }
 });
 
-test('without credentials the manifests say which Secrets they need, and hold no secret', async () => {
+test('manifests without credentials name the Secrets that they need, and hold no secret', async () => {
   const text = await yamlOf('destinations/export');
   expect(text).not.toContain('by hand');
   expect(text).not.toContain('whsec_');

@@ -77,7 +77,7 @@ describe.each(['defaults', 'production', 'gateway', 'extras'])('with the values 
 test.each([
   ['podSecurity.runAsUser=null', {}, 'platform'],
   ['podSecurity.runAsUser=1000680000', { runAsUser: 1_000_680_000, runAsGroup: 1_000_680_000, fsGroup: 1_000_680_000 }, '1000680000'],
-])('with %s all pods run under that user, those of the workers too', async (value, ids, forWorkers) => {
+])('all pods run under that user with %s, those of the workers too', async (value, ids, forWorkers) => {
   const objects = manifests(await template('--set', value));
   const pods = objects.flatMap(({ kind, spec }) => (kind === 'Pod' ? [spec] : podSpecs(spec)));
   expect(pods.length).toBeGreaterThan(3);
@@ -324,7 +324,7 @@ test.each<[string, string, boolean]>([
   ['a load balancer and no trusted proxies', 'api.service.type=LoadBalancer', true],
   ['an Ingress and trusted proxies', 'ingress.enabled=true,ingress.host=hooks.example.com,api.trustedProxies={10.0.0.0/8}', false],
   ['nothing in front', 'ingress.enabled=false', false],
-])('with %s the notes of the installation warn that clients share one address, or not', async (_, values, warns) => {
+])('the notes of the installation warn with %s that clients share one address, or not', async (_, values, warns) => {
   const notes = (await helm('install', 'posthorn', chart, '--dry-run=client', '--namespace', 'posthorn-system', '--set', values)).split(
     '\nNOTES:\n',
   )[1];

@@ -258,7 +258,7 @@ test('an uninstalled release leaves the CRDs with their resources and the keys t
   await eventually(async () => expect((await get(`/apis/apps/v1/namespaces/${namespace}/deployments`)).items).toEqual([]));
 });
 
-test('with crds.keep=false an uninstalled release leaves no resource and no CRD', async () => {
+test('an uninstalled release leaves no resource and no CRD with crds.keep=false', async () => {
   await installed('install', '--set', 'crds.keep=false');
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   await eventually(`the organization to be held (${controller.output()})`, 60_000, async () =>

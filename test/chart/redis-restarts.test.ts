@@ -180,7 +180,7 @@ test('a script cut off in the file is never applied, although Redis is killed tw
   expect(await client.mget('a', 'b')).toEqual(['2', '2']);
 });
 
-test('nor is it where Redis is killed before the rewrite has ended: the first start after that ends, the second one works', async () => {
+test('a script cut off in the file is not applied where Redis is killed before the rewrite has ended: the first start after that ends, the second one works', async () => {
   await cutOff();
   // Of one key the rewrite takes a minute.
   await start('--rdb-key-save-delay', '60000000');

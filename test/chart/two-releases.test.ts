@@ -104,7 +104,7 @@ test('the policy on hosts of each judges its own organizations', async () => {
   }, 60_000);
 }, 120_000);
 
-test('pools of each are made in its namespace; those of another installation than default have its label', async () => {
+test('the pools of each release are made in its namespace; those of another installation than default have its label', async () => {
   const made = async (namespace: string, installation?: string): Promise<string> => {
     const labels = installation === undefined ? {} : { labels: { 'posthorn.dev/installation': installation } };
     const object = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: { name: 'extra', ...labels }, spec: {} };

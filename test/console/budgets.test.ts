@@ -29,7 +29,7 @@ test('the build is that of production, whatever NODE_ENV says', () => {
   expect(assets.filter((name) => readFileSync(join(consoleDirectory, 'assets', name), 'utf8').includes('jsxDEV'))).toEqual([]);
 });
 
-test('with its compressed forms the console takes at most 2 MiB of the image, and has no source map', () => {
+test('the console with its compressed forms takes at most 2 MiB of the image, and has no source map', () => {
   const files = readdirSync(consoleDirectory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const bytes = files.reduce((sum, { parentPath, name }) => sum + readFileSync(join(parentPath, name)).length, 0);
   expect(kib(bytes)).toBeLessThanOrEqual(2048);

@@ -58,7 +58,7 @@ test('a list that is scrolled stays as it is and counts what comes, until the re
   expectSound();
 }, 120_000);
 
-test('of 500 events a second Live shows some, counts the others, and still answers a click', async () => {
+test('Live shows some of 500 events a second, counts the others, and still answers a click', async () => {
   await made('sources', { name: 'burst' });
   const page = await open('o/default/live?topic=events&sourceId=burst');
   await page.getByText('Connected').waitFor();

@@ -155,7 +155,7 @@ test('the report of a cancel stays when the list is empty after it, of selected 
   expectSound();
 });
 
-test('of the selected deliveries those that wait are cancelled, and the report names the one that had ended by then', async () => {
+test('those of the selected deliveries that wait are cancelled, and the report names the one that had ended by then', async () => {
   const held = await wired('held');
   await wired('kept', { enabled: false });
   await sent('held', { n: 0 });
@@ -254,7 +254,7 @@ test('a replay to another destination that sends nothing is refused, and does no
   await page.waitForURL(`**/deliveries/${again.id}`);
 });
 
-test('of the selected messages one that waits is cancelled, and one that was delivered is sent again with it', async () => {
+test('the selected message that waits is cancelled, and one that was delivered is sent again with it', async () => {
   const applicationId = await made('webhook-applications', { name: 'Acme' });
   const endpointId = await made('webhook-endpoints', { applicationId, url: `${receiver.url}/acme`, retryDelays: [3600] });
   const eventTypeId = await made('event-types', { name: 'order.paid' });

@@ -152,7 +152,7 @@ describe('below a base path', () => {
   });
 });
 
-test('with POSTHORN_CONSOLE=off there is no console', async () => {
+test('there is no console with POSTHORN_CONSOLE=off', async () => {
   const standalone = await startStandalone({ environment: { POSTHORN_CONSOLE: 'off' } });
   try {
     for (const path of ['/', '/console', '/console/', '/console/events', '/console/licences.txt']) {

@@ -57,7 +57,7 @@ describeInCluster('the chart in a cluster', () => {
     expect(await helm('test', 'posthorn', ...inSystem)).toContain('Phase:          Succeeded');
   });
 
-  test('with an image that cannot be pulled an upgrade and an uninstallation fail, the earlier pods keep running, and a rollback restores the release', async () => {
+  test('an upgrade to an image that cannot be pulled and its uninstallation fail, the earlier pods keep running, and a rollback restores the release', async () => {
     const names = ['api', 'ingest', 'controller'];
     const running = async (): Promise<string[]> => {
       const selector = [
@@ -153,7 +153,7 @@ describeInCluster('the chart in a cluster', () => {
     expect(await uidOfDefault()).toBe(uid);
   }, 900_000);
 
-  test('with crds.keep=false it goes with all organizations and what is theirs by deletionPolicy, and is installed anew', async () => {
+  test('an uninstallation with crds.keep=false takes all organizations and what is theirs by deletionPolicy, and is followed by a new installation', async () => {
     const spec = { namespace: 'drill', deletionPolicy: 'Delete' };
     await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: 'drill' }, spec }]);
     await kubectl(['wait', 'organization/drill', '--for=condition=Ready', '--timeout=120s']);

@@ -106,7 +106,7 @@ function arrived(): Map<number, string[]> {
 }
 
 test.each(Object.keys(ways))(
-  'with %s everything that was acknowledged before the backup is delivered after its restore',
+  'everything that was acknowledged before the backup is delivered after its restore with %s',
   async (name) => {
     const way = ways[name] as Way;
     redis = await startRedis([...way.args, '--dir', data]);

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { startStandalone } from '../support/program.ts';
 import { SeenEvents } from '../support/stream-clients.ts';
 
-test('over the one port of standalone a stream shows what is ingested, and says when the program stops', async () => {
+test('a stream over the one port of standalone shows what is ingested, and says when the program stops', async () => {
   const standalone = await startStandalone();
   try {
     const { url, key } = standalone;

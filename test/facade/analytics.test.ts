@@ -168,7 +168,7 @@ test('lists and records show the counters since the object was made', async () =
   expect((await get('sources')).data).toMatchObject([{ id: ids.source, eventsCount: 14, lastEventAt: expect.any(String) }]);
 });
 
-test('without Redis the analytics and the lists with figures are unavailable for now', async () => {
+test('the analytics and the lists with figures are unavailable for now without Redis', async () => {
   await world.redis.kill('SIGKILL');
   for (const path of [
     'analytics',

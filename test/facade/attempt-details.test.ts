@@ -121,7 +121,7 @@ const kinds: [kind: string, request: () => Promise<ShownAttemptDetail | undefine
 ];
 
 test.each(kinds)(
-  'of %s the headers of both sides, the peer, the bytes and all phases are kept, without its credential',
+  'the headers of both sides, the peer, the bytes and all phases of %s are kept, without its credential',
   async (_, request) => {
     const detail = await request();
     const [last] = receiver.requests.slice(-1);

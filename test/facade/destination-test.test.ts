@@ -153,7 +153,7 @@ describe('a test of an http destination', () => {
   });
 });
 
-test('without a worker a test is 503 with Retry-After', async () => {
+test('a test is 503 with Retry-After without a worker', async () => {
   const alone = await startFacadeWorld();
   ends.push(() => alone.stop());
   const created = await alone.request('POST', '/api/destinations', { body: { name: 'Orders', url: 'https://a.example/' } });

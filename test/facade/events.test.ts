@@ -288,7 +288,7 @@ describe('a delivery', () => {
   });
 });
 
-test('of an event with very many deliveries the first thousand are shown, and how many there are', async () => {
+test('the first thousand deliveries of an event with very many are shown, and how many there are', async () => {
   const { targets, ...event } = newEvent({ org, destinations: ['dst_many'] });
   const many = Array.from({ length: 1200 }, (_, i) => ({
     messageId: newTimedId('msg_', 0, event.receivedAtMs),
@@ -308,7 +308,7 @@ test('of an event with very many deliveries the first thousand are shown, and ho
   expect(await idsOf('deliveries?limit=100')).toHaveLength(100);
 });
 
-test('of another organization nothing is there', async () => {
+test('nothing of another organization is there', async () => {
   await world.addOrganization('other');
   const key = await world.addKey('other');
   for (const path of [`events/${eventId('failed')}`, `deliveries/${messageIds('failed')[0]}`]) {

@@ -89,7 +89,7 @@ test('JSON is shown as it was received: its numbers, and keys that come twice', 
   expect(shown).toEqual(texts.reverse());
 });
 
-test('of a large payload the beginning is shown, without a broken character', async () => {
+test('the beginning of a large payload is shown, without a broken character', async () => {
   const text = `{"text":"${'ü'.repeat(40_000)}"}`;
   await fail({ payload: Buffer.from(text) });
   await fail({ payload: Buffer.alloc(70_000, 0xff) });
@@ -112,7 +112,7 @@ test('No turn of the event loop is long for a hundred samples of payloads that a
   expect(bytes).toBeGreaterThan(100 * payload.length);
 });
 
-test('without an attempt the reason is told', async () => {
+test('the reason is shown where there was no attempt', async () => {
   await fail({}, { type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   await fail({}, { type: 'dead', attempt: null, reason: 'circuit_breaker_exhausted' });
   const nothingSent = { attempts: 0, responseStatus: null, responseBody: null };
@@ -150,7 +150,7 @@ test('what was archived or removed is no sample any more', async () => {
   expect(await world.redis.client.keys('test:*:i:fail:*')).toEqual([]);
 });
 
-test('of a route that is not there are none', async () => {
+test('a route that is not there has no samples', async () => {
   expect(await world.request('GET', '/api/routes/nowhere/failed-event-samples')).toMatchObject({
     status: 404,
     body: { code: 'RESOURCE_NOT_FOUND' },

@@ -200,7 +200,7 @@ test.each(['', 'a b', 'x'.repeat(256)])('the key %j is 400', async (key) => {
   expect([status, body.code]).toEqual([400, 'VALIDATION_FAILED']);
 });
 
-test('is described for every POST of the API that changes something', async () => {
+test('the header Idempotency-Key is described for every POST of the API that changes something', async () => {
   const { body } = await world.request('GET', '/openapi.json');
   const paths = Object.entries<Record<string, { operationId: string; parameters?: { name?: string; $ref?: string }[] }>>(body.paths);
   const posts = paths.flatMap(([path, { post: one }]) => (one === undefined || path.startsWith('/ingest/') ? [] : [one]));

@@ -81,7 +81,7 @@ test('an import stops at the limit, as its dry run says: of destinations the rec
   expect((await importOf('routes', routes.slice(0, 2), false)).body).toMatchObject({ imported: 2 });
 });
 
-test('others are not held back by it', async () => {
+test('an organization does not hold others back by its limit', async () => {
   for (const name of ['a', 'b', 'c'])
     expect((await world.request('POST', '/api/sources', { key: world.admin, body: { name } })).status).toBe(201);
 });

@@ -300,7 +300,7 @@ test('the documentation page loads nothing from elsewhere', async () => {
   expect(text).not.toMatch(/(src|href)="https?:/);
 });
 
-test('with Redis away reads are 503 with Retry-After', async () => {
+test('reads are 503 with Retry-After while Redis is unreachable', async () => {
   const own = await startFacadeWorld();
   try {
     await own.redis.kill('SIGKILL');

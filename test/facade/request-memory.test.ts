@@ -31,7 +31,7 @@ function unfinishedImport(): Socket {
 /** Those whose bodies the process has read; what the system keeps of the others is less than their rest. */
 const readOf = (clients: readonly Socket[]): Socket[] => clients.filter(({ writableLength }) => writableLength === 0);
 
-test('of bodies that do not end only as many are read as an organization has room for, and others are served beside them', async () => {
+test('only as many bodies that do not end are read as an organization has room for, and others are served beside them', async () => {
   const clients = Array.from({ length: 3 * fitting }, unfinishedImport);
   await eventually(() => expect(readOf(clients)).toHaveLength(fitting));
   await sleep(500);

@@ -207,7 +207,7 @@ test('what is scheduled for later is no part of the backlog', async () => {
   expect((await series({ destinationId: ids.bad })).now).toMatchObject({ backlog: before.backlog, scheduled: 1 });
 });
 
-test('without parameters the series has the last 24 hours in steps of five minutes; without a step it has the smallest that is kept', async () => {
+test('a series without parameters has the last 24 hours in steps of five minutes; without a step it has the smallest that is kept', async () => {
   expect(await series()).toMatchObject({ step: '5m', from: iso(currentMs + periodMs - dayMs), to: iso(currentMs + periodMs) });
   expect((await series({ from: iso(nowMs - 26 * hourMs) })).step).toBe('5m');
   expect((await series({ from: iso(nowMs - 26 * hourMs - periodMs) })).step).toBe('1h');
@@ -280,7 +280,7 @@ test('another organization sees nothing of a series, and its ids are unknown', a
   expect(countsOf((await series({ sourceId: ids.other })).total)).toEqual(zero);
 });
 
-test('without Redis a series is unavailable for now', async () => {
+test('a series is unavailable for now without Redis', async () => {
   await world.redis.kill('SIGKILL');
   for (const scope of [{}, { sourceId: ids.source }, { routeId: ids.route }, { destinationId: ids.good }])
     expect(await read(scope)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });

@@ -138,7 +138,7 @@ test('a session is refused for a credential that is none, for another organizati
   expect([form.status, form.headers.get('set-cookie')]).toEqual([415, null]);
 });
 
-test('of two cookies, one of which a neighbouring host name may have set, neither is taken', async () => {
+test('neither of two cookies is taken, one of which a neighbouring host name may have set', async () => {
   const [own, other] = [await logIn(world.admin), await logIn(world.admin)];
   const ask = (cookie: string) => world.request('GET', '/api/sources', { key: null, headers: { cookie } });
   expect((await ask(`${own.cookie}; ${own.cookie}`)).status).toBe(200);

@@ -154,7 +154,7 @@ test('the condition that was false is told with the expected and the actual valu
   }
 });
 
-test('of a filter of which one condition has to be met all conditions are told', async () => {
+test('all conditions of a filter of which one has to be met are shown', async () => {
   const conditions = ['a', 'b'].map((value) => ({ field: 'kind', operator: 'equals', value }));
   const { ids, send } = await sourceWith([{ logic: 'OR', conditions }]);
   const { unreached } = await read(await send(payload));
@@ -289,7 +289,7 @@ test.each([
   expect(unreached).toMatchObject({ total: 1, byReason: { [reason]: 1 }, routes: [{ routeId: 'rte_a', reason, conditions: [] }] });
 });
 
-test('of 2,000 routes the first hundred are told, and how many there are for each reason', async () => {
+test('the first hundred of 2,000 routes are shown, and how many there are for each reason', async () => {
   const event = newEvent({ org, destinations: [] });
   const filtered = Array.from({ length: 2000 }, (_, i) => ({
     routeId: `rte_${i}`,

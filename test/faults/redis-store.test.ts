@@ -30,7 +30,7 @@ async function lifetimeIn(deathOf: (life: number) => Death | null): Promise<Life
 }
 
 test(
-  'with the resources in Redis, too, controllers that die after every third change come to the same end, and leave nothing',
+  'controllers that die after every third change come to the same end with the resources in Redis, too, and leave nothing',
   async () => {
     const undisturbed = await lifetimeIn(() => null);
     const ended = await lifetimeIn(() => ({ changes: 3 }));

@@ -31,7 +31,7 @@ async function status(dispatcher: Dispatcher): Promise<number> {
   return statusCode;
 }
 
-test('works once the file is whole, after tries with the half of it that was written first', async () => {
+test('the agent works once the file is whole, after tries with the half of it that was written first', async () => {
   const agent = new AgentOfFile(file);
   await expect(agent.use(status)).rejects.toThrow('no such file');
   // As kube-apiserver writes it: the server's certificate, then that of its authority.
@@ -43,7 +43,7 @@ test('works once the file is whole, after tries with the half of it that was wri
   await agent.destroy();
 });
 
-test('keeps one agent for all requests after the first that has succeeded', async () => {
+test('one agent serves all requests after the first that has succeeded', async () => {
   writeFileSync(file, certificate + authority.text);
   const agent = new AgentOfFile(file);
   const used = new Set<Dispatcher>();

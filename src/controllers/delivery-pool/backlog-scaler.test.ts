@@ -81,7 +81,7 @@ describe('fewer pods', () => {
   });
 });
 
-test('without a backlog that is known nothing changes but for the bounds', async () => {
+test('only the bounds change the size of a pool whose backlog is unknown', async () => {
   expect(await podsAfter(600, 0, { backlog: null })).toBe(4);
   expect(await podsAfter(0, 0, { backlog: null, min: 6 })).toBe(6);
   expect(await podsAfter(0, 0, { backlog: null, max: 5 })).toBe(5);

@@ -4,7 +4,7 @@ import { WritePace } from './write-pace.ts';
 
 const { signal } = new AbortController();
 
-test('of fifty that want to write at once the first writes at once and the last within five seconds, ten in each second', async () => {
+test('fifty writes that are due at once begin at once and end within five seconds, ten in each second', async () => {
   const clock = new FakeClock();
   const pace = new WritePace(clock);
   const startedAtMs = clock.now();

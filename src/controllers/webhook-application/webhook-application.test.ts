@@ -150,7 +150,7 @@ test('after Redis has lost everything it is there again under the same id', asyn
   await eventually(async () => expect((await webhooks.applicationByExternalId(org, 'customer-17'))?.id).toBe(id));
 });
 
-test('without its organization it is not in force', async () => {
+test('an application is not in force without its organization', async () => {
   await apply({});
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
   await suite.store.delete('Organization', { name: 'acme' });

@@ -187,7 +187,7 @@ test.each([
   for (const text of value.split(' ')) if (text.length > 20) expect(JSON.stringify(object.status)).not.toContain(text.slice(5));
 });
 
-test('without its Secret it waits, and comes into force with it', async () => {
+test('an endpoint waits for its Secret, and comes into force with it', async () => {
   await world.store.delete('Secret', { namespace: 'acme', name: 'signing' });
   await apply();
   await seen('SecretNotFound');
@@ -195,7 +195,7 @@ test('without its Secret it waits, and comes into force with it', async () => {
   await ready();
 });
 
-test('without its Secret it is disabled when it says so, and all else that was in force stays', async () => {
+test('an endpoint without its Secret is disabled when it says so, and all else that was in force stays', async () => {
   await apply();
   const before = await stored(await ready());
   await world.store.delete('Secret', { namespace: 'acme', name: 'signing' });
@@ -222,7 +222,7 @@ test('applied before its application it comes into force at once with that', asy
   await ready();
 });
 
-test('below an application that is not accepted it is not in force', async () => {
+test('an endpoint below an application that is not accepted is not in force', async () => {
   const other = await world.webhooks.createApplication({ org: world.org, name: 'Made', externalId: 'one', shard: 0 });
   await world.apply('WebhookApplication', 'later', { externalId: 'one' });
   await apply({ applicationRef: { name: 'later' } });

@@ -83,7 +83,7 @@ test('a filter expression that does not compile is not accepted, and what was in
   expect((await stored(id))?.filterExpression).toBe('true');
 });
 
-test('without its transform, what was in force before stays', async () => {
+test('a subscription without its transform keeps what was in force before', async () => {
   await apply({ filterExpression: 'true' });
   const id = await ready();
   await apply({ filterExpression: 'false', transformRef: { name: 'short' } });
@@ -94,7 +94,7 @@ test('without its transform, what was in force before stays', async () => {
   expect((await stored(id))?.filterExpression).toBe('false');
 });
 
-test('without its transform it is disabled when it says so, and all else that was in force stays', async () => {
+test('a subscription without its transform is disabled when it says so, and all else that was in force stays', async () => {
   await apply({ filterExpression: 'true' });
   const id = await ready();
   await apply({ filterExpression: 'false', transformRef: { name: 'short' }, enabled: false });

@@ -58,7 +58,7 @@ test('nothing is written while nobody watches', async () => {
   expect(await redis.client.exists(feedKey, watchKey)).toBe(0);
 });
 
-test.each([false, true])('by what MONITOR shows, the feed gets commands only while somebody watches (%s)', async (isWatched) => {
+test.each([false, true])('the feed gets commands only while somebody watches, as MONITOR shows (%s)', async (isWatched) => {
   if (isWatched) await reader.watch();
   const monitor = await redis.client.monitor();
   const ofFeed: string[] = [];

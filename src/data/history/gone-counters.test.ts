@@ -83,7 +83,7 @@ test.each<[string, Outcome | null]>([
   expect(await targets()).toEqual(['app_a ep_a']);
 });
 
-test('of a deleted application nothing is left once its messages are gone', async () => {
+test('nothing of a deleted application is left once its messages are gone', async () => {
   for (let n = 0; n < 3; n++) await send([first, second], n === 1 ? { type: 'retry', attempt: failure, delayMs: 0 } : delivered);
   await sleep(2);
   await queue.promote();

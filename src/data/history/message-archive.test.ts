@@ -62,7 +62,7 @@ async function leaseEnds(): Promise<void> {
   await suite.redis.client.zadd(`${base}az`, 'XX', 0, org);
 }
 
-test('is written by workers of the pool of its organization, and of another one it holds up nobody', async () => {
+test('an archive is written by workers of the pool of its organization, and that of another pool holds nobody up', async () => {
   const pools = new OrganizationPools({ redis: suite.redis.client, prefix, shards: 1 });
   const there = archiveOf({}, 'x');
   const others = Array.from({ length: 150 }, (_, k) => `org_x${k}`);
@@ -97,7 +97,7 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
   return names;
 }
 
-test('is found in the end, however many of another pool are due, and no call looks at all of them', async () => {
+test('a due archive is found in the end, however many of another pool are due, and no call looks at all of them', async () => {
   await makeDue(700, 'x');
   await archive.set('org_b', place.destinationId);
   await suite.redis.client.zadd(`${base}az`, 1, 'org_b');
@@ -110,7 +110,7 @@ test('is found in the end, however many of another pool are due, and no call loo
   expect(found.filter((each) => each !== '')).toEqual(['org_b', org]);
 });
 
-test('is counted for its pool while it is due and nobody writes it', async () => {
+test('an archive is counted for its pool while it is due and nobody writes it', async () => {
   const waiting = (pool?: string) => new DueArchives({ redis: suite.redis.client, prefix, ...(pool && { pool }) }).organizationsWaiting();
   await makeDue(700, 'x');
   const patient = archiveOf({ ageMs: hourMs });
@@ -341,7 +341,7 @@ describe('an archive', () => {
   });
 });
 
-test('without archives pruning is one look more, and nothing else', async () => {
+test('pruning costs one more read where there are no archives, and nothing else', async () => {
   await archive.end(org);
   await finish(5);
   await suite.redis.client.config('RESETSTAT');

@@ -20,7 +20,7 @@ async function claimed(answers: IdempotentAnswers, org: string, key: string, req
   return outcome.claim;
 }
 
-test('of many claims at once one is granted', async () => {
+test('one of many claims at once is granted', async () => {
   const org = organization();
   const outcomes = await Promise.all(Array.from({ length: 64 }, () => answersWith().claim(org, 'k', 'r')));
   expect(outcomes.filter(({ state }) => state === 'claimed')).toHaveLength(1);
@@ -139,7 +139,7 @@ test('an answer is kept for a day, and everything ends with the last one', async
   expect((await answers.claim(org, 'k', 'another')).state).toBe('claimed');
 });
 
-test('without Redis a claim is UNAVAILABLE', async () => {
+test('a claim is UNAVAILABLE without Redis', async () => {
   const lost = await startRedis();
   await lost.stop();
   await expect(new IdempotentAnswers({ redis: lost.client, prefix }).claim('org_x', 'k', 'r')).rejects.toMatchObject({

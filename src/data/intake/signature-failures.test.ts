@@ -127,7 +127,7 @@ test('failures that are noted while others are being written are written a secon
   await eventually(async () => expect(await totals()).toEqual([1, 1]));
 });
 
-test('without Redis failures are dropped: whoever notes one does not wait, and closing ends', async () => {
+test('failures are dropped without Redis: noting one does not wait, and closing ends', async () => {
   const lost = redis.client.duplicate({ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 });
   lost.on('error', () => {});
   const log = startLog(lost);

@@ -30,7 +30,7 @@ async function silence(worker: string, ms: number): Promise<void> {
   await redis.client.zincrby(keys.alive, -ms, worker);
 }
 
-test('knows who lives, and what they can do together', async () => {
+test('the directory has the living workers, and what they can do together', async () => {
   await directory.beat('w1', 100);
   expect(await directory.beat('w2', 28)).toEqual({ totalSlots: 128, shards: 1, dead: [] });
 });
@@ -48,7 +48,7 @@ test('names a worker that has been silent for its lifetime until it is forgotten
   expect(await directory.beat('w2', 10)).toMatchObject({ totalSlots: 10, dead: [] });
 });
 
-test('does not forget a worker that has beaten meanwhile', async () => {
+test('the directory keeps a worker that has beaten meanwhile', async () => {
   await directory.beat('w1', 10);
   await directory.forget('w1');
   expect(await directory.beat('w2', 10)).toMatchObject({ totalSlots: 20 });
@@ -82,7 +82,7 @@ test('the number of shards only grows', async () => {
   expect(await agreeOnShards({ redis: redis.client, prefix, known: 0 })).toBe(16);
 });
 
-test('knows which version each worker runs, and how many run each, also of those that are not listed', async () => {
+test('the directory has the version of each worker, and how many run each, also of workers that are not listed', async () => {
   const later = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.3.0' });
   await directory.beat('w1', 10);
   await later.beat('w2', 10);

@@ -201,7 +201,7 @@ class Run {
   }
 }
 
-test('with circuits and failover, too, each accepted message is in exactly one place and can be delivered', async () => {
+test('each accepted message is in exactly one place and can be delivered, with circuits and failover, too', async () => {
   await assertProperty(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 50, size: 'max' }), async (steps) => {
       await redis.client.flushall();

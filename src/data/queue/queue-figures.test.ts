@@ -23,21 +23,21 @@ async function takeAll(settings: Record<string, Partial<TargetSetting>>): Promis
   }
 }
 
-test('counts what waits for a worker and what one has under way', async () => {
+test('the backlog counts what waits for a worker and what one has under way', async () => {
   await accept(5, 'dst_a', 'dst_b');
   expect(await backlog()).toBe(10);
   await takeFrom(suite.queue, 'w1', 4);
   expect(await backlog()).toBe(10);
 });
 
-test('does not count what waits for its next attempt', async () => {
+test('the backlog does not count what waits for its next attempt', async () => {
   await accept(3, 'dst_a');
   const jobs = await takeFrom(suite.queue, 'w1', 1);
   await settleAll(suite.queue, 'w1', jobs, { type: 'retry', attempt: failure, delayMs: 60_000 });
   expect(await backlog()).toBe(2);
 });
 
-test('does not count what waits for a pause to end, a limit or the rest of its batch', async () => {
+test('the backlog does not count what waits for a pause to end, a limit or the rest of its batch', async () => {
   await accept(7, 'dst_paused', 'dst_limited', 'dst_batch', 'dst_free');
   await takeAll({
     dst_paused: { paused: true },
@@ -48,7 +48,7 @@ test('does not count what waits for a pause to end, a limit or the rest of its b
   expect(await backlog()).toBe(7);
 });
 
-test('does not count what waits for a circuit', async () => {
+test('the backlog does not count what waits for a circuit', async () => {
   await accept(4, 'dst_a');
   const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 2 };
   const jobs = await takeFrom(suite.queue, 'w1', 1, { circuit });

@@ -8,14 +8,14 @@ test('what is asked for a third time is let in, and from then on every time', ()
   expect(Array.from({ length: 300 }, () => doorkeeper.admits('end_a'))).toEqual([false, false, ...Array(298).fill(true)]);
 });
 
-test('of very many that are asked for in turn few are let in', () => {
+test('few of very many keys that are asked for in turn are let in', () => {
   const doorkeeper = new Doorkeeper();
   const keys = keysOf(500_000);
   for (let round = 0; round < 2; round++) for (const key of keys) doorkeeper.admits(key);
   expect(keys.filter((key) => doorkeeper.admits(key)).length).toBeLessThan(100);
 });
 
-test('of twenty thousand that are asked for in turn nearly all are let in', () => {
+test('nearly all of twenty thousand keys that are asked for in turn are let in', () => {
   const doorkeeper = new Doorkeeper();
   const keys = keysOf(20_000);
   for (let round = 0; round < 2; round++) for (const key of keys) doorkeeper.admits(key);

@@ -67,7 +67,7 @@ test('a replay of events is completed with exact counts when its process dies af
   });
 });
 
-test('of two destinations and two sources events are sent to these alone, as the dry run counts', async () => {
+test('events of two destinations and two sources are sent to these alone, as the dry run counts', async () => {
   const routes = ['rte_a', 'rte_b', 'rte_c'].map((routeId, i) => ({ routeId, destinationId: `dst_${i}`, shard: i % 2, maxAttempts: 2 }));
   const asked: unknown[] = [];
   const changes: Partial<EventRouting> = {

@@ -69,7 +69,7 @@ test('candidates are walked in the order in which they were made, without those 
   expect(rest.candidates.at(-2)?.place).toBeLessThan(first.end);
 });
 
-test('of an application only its own are found, page by page', async () => {
+test('the candidates of an application are only its own, page by page', async () => {
   const applications = [await makeApplication(), await makeApplication()];
   const own: string[] = [];
   for (let i = 0; i < 50; i++) {

@@ -14,7 +14,7 @@ test('an eighth of the slots is kept from accounts that hold so many', () => {
   expect(shares.inFlight).toBe(55);
 });
 
-test('of the slots that are kept an account gets one only while it holds fewer than are free', () => {
+test('an account gets one of the kept slots only while it holds fewer than are free', () => {
   expect(holding(64, { org_a: 56, org_b: 3 }).large(5)).toEqual(['org_a']);
   expect(holding(64, { org_a: 56, org_b: 4 }).large(4)).toEqual(['org_a', 'org_b']);
   expect(holding(64, { org_a: 56, org_b: 4, org_c: 2, org_d: 1 }).large(1)).toEqual(['org_a', 'org_b', 'org_c', 'org_d']);

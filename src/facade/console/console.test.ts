@@ -69,7 +69,7 @@ test.each([
   ['*', 'br', 'by brotli'],
   ['deflate', undefined, 'plain'],
   ['', undefined, 'plain'],
-])('to Accept-Encoding: %s an asset is sent as %s, for ever', async (accepted, encoding, text) => {
+])('an asset is sent to Accept-Encoding: %s as %s, for ever', async (accepted, encoding, text) => {
   await serve();
   const answer = await ask('/console/assets/index-1.js', { 'accept-encoding': accepted });
   expect(answer).toMatchObject({ status: 200, text });

@@ -42,7 +42,7 @@ async function guess(address: string, count: number, how?: { failure?: ErrorCode
   return Object.fromEntries([...new Set(outcomes)].map((each) => [each, outcomes.filter((other) => other === each).length]));
 }
 
-test('without a token a credential whose check is dear is refused unchecked, however many a client sends at once', async () => {
+test('a credential whose check is dear is refused unchecked when the client has no token, however many it sends at once', async () => {
   expect(await guess('192.0.2.1', 500)).toEqual({ UNAUTHORIZED: 60, RATE_LIMITED: 440 });
   expect(checked).toHaveLength(60);
   await clock.advance(10_000);
@@ -51,7 +51,7 @@ test('without a token a credential whose check is dear is refused unchecked, how
   expect(await guess('192.0.2.1', 500)).toEqual({ UNAUTHORIZED: 60, RATE_LIMITED: 440 });
 });
 
-test('without a token a credential whose check is cheap is checked, and told to wait when it is wrong', async () => {
+test('a credential whose check is cheap is checked when the client has no token, and must wait after a wrong one', async () => {
   expect(await guess('192.0.2.1', 500, { way: 'checkAfter' })).toEqual({ UNAUTHORIZED: 60, RATE_LIMITED: 440 });
   expect(checked).toHaveLength(500);
   await clock.advance(10_000);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { expect, test } from '@jest/globals';
 import { mapConcurrently } from './concurrently.ts';
 
-test('answers in the order of the items, with at most 16 under way', async () => {
+test('results keep the order of the items, with at most 16 under way', async () => {
   let underWay = 0;
   let most = 0;
   const items = Array.from({ length: 100 }, (_, i) => i);

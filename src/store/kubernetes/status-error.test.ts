@@ -68,7 +68,7 @@ test.each([
     "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host a is not among those allowed",
     'the host a is not among those allowed',
   ],
-])('of the complaint %j the words of the rule are told', (message, told) => {
+])('the answer to the complaint %j has the words of the rule', (message, told) => {
   const body = status({ message: 'it is invalid', details: { causes: [{ message, field: 'spec.a' }] } });
   expect(statusError(422, body).details).toEqual({ 'spec.a': [told] });
 });
@@ -86,7 +86,7 @@ test.each([
     `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not this one`,
     `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not this one`,
   ],
-])('of the refusal %j the words of a policy are told', (message, told) => {
+])('the answer to the refusal %j has the words of a policy', (message, told) => {
   expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
 });
 

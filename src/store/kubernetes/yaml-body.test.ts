@@ -13,7 +13,7 @@ test('half of a surrogate pair becomes the replacement character, and an escaped
   expect(yamlOf(['a\ud800b', '\udfff', String.raw`\ud800`, '😀'])).toBe(String.raw`["a\ufffdb","\ufffd","\\ud800","😀"]`);
 });
 
-test('is the same value as YAML', () => {
+test('the body has the same value as YAML', () => {
   const every = String.fromCodePoint(...Array.from({ length: 0xd7ff }, (_, index) => index), 0xe000, 0xfeff, 0xffff, 0x1f600, 0x10ffff);
   expect(parse(yamlOf({ every }))).toEqual({ every });
 });

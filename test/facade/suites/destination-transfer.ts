@@ -135,7 +135,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
     expect(apart(await exportOf(to))).toEqual(apart(await exportOf(from)));
   });
 
-  test('of slugs as long as the names of objects may be is imported under them', async () => {
+  test('slugs as long as the names of objects may be are imported as they are', async () => {
     const [from, to] = [await organization(), await organization()];
     const slugs = ['a'.repeat(63), `${'b'.repeat(50)}-1`, `${'b'.repeat(50)}-2`];
     for (const name of slugs) {

@@ -66,7 +66,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     'API key': 'api-keys',
   };
 
-  test.each(made)('of a deleted %s its id says that it is deleted, to its organization alone', async (name, kind, make) => {
+  test.each(made)('the id of a deleted %s is explained as deleted, to its organization alone', async (name, kind, make) => {
     const id = await make();
     await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'ready' }));
     const stranger = await world.addKey('stranger');
@@ -81,7 +81,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
   });
 
-  test('of a deleted API key only admins hear that it is deleted', async () => {
+  test('only admins see that an API key is deleted', async () => {
     const { id } = (await world.create('api-keys', { role: 'viewer' })).apiKey;
     await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'ready' }));
     await world.request('DELETE', `/api/api-keys/${id}`);

@@ -90,7 +90,7 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
   });
 
   test.each(kindsOfGit)(
-    'among %s the owners name each field that FIELD_MANAGED refuses, and the patch has it',
+    'the owners among %s name each field that FIELD_MANAGED refuses, and the patch has it',
     async (path, kind, spec, changes) => {
       const name = await applied(kind, spec);
       const id = await idAt(`${path}/${name}`);
@@ -143,7 +143,7 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
     expect(shown.body.manifest.spec.slack.webhookUrlSecretRef).toEqual({ name: expect.any(String), key: expect.any(String) });
   });
 
-  test('with the URL of another origin the patch has a Secret in place of the one that the API made for the first', async () => {
+  test('the patch with the URL of another origin has a Secret in place of the one that the API made for the first', async () => {
     const { id, slug } = await world.create('destinations', { url, authType: 'bearer', authConfig: { token: 'token-of-the-api' } });
     await world.store.apply(
       { kind: 'Destination', metadata: { name: slug, namespace: 'acme' }, spec: { http: { url } } } as unknown as ApplyObject,

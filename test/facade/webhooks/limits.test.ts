@@ -68,7 +68,7 @@ test.each<[Plan, number, number]>([
   ['starter', 1000, 1000],
   ['pro', 1000, 5000],
   ['business', 1000, 10_000],
-])('with the plan %s an organization makes %i requests and sends %i events per minute, and no more', async (plan, requests, events) => {
+])('an organization makes with the plan %s %i requests and sends %i events per minute, and no more', async (plan, requests, events) => {
   await world.addOrganization(`plan-${plan}`, plan);
   const key = await world.addKey(`plan-${plan}`);
   const { client } = world.redis;
@@ -90,7 +90,7 @@ test.each<[Plan, number, number]>([
   }
 });
 
-test('with the plan enterprise there is no limit of requests and events', async () => {
+test('the plan enterprise has no limit of requests and events', async () => {
   const answers = [await world.request('GET', '/api/event-types'), await world.request('POST', '/api/send-event', { body: {} })];
   expect(answers.map(({ headers }) => headers.get('x-ratelimit-limit'))).toEqual([null, null]);
 });
@@ -306,7 +306,7 @@ test('an unknown path, a wrong method, a body of another type and one that is no
   for (const { headers } of answers) expect(headers.get('x-error-code')).toMatch(/^[A-Z_]+$/);
 });
 
-test('with an Idempotency-Key an endpoint is made once, and both answers have its secret', async () => {
+test('an endpoint is made once with an Idempotency-Key, and both answers have its secret', async () => {
   const { id: applicationId } = (await world.request('POST', '/api/webhook-applications', { body: { name: 'Customer' } })).body.data;
   const make = (url: string) =>
     world.request('POST', '/api/webhook-endpoints', { headers: { 'idempotency-key': 'made-once' }, body: { applicationId, url } });

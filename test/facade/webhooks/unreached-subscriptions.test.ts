@@ -122,7 +122,7 @@ test('a subscription that was made after the event says so', async () => {
   });
 });
 
-test('of unmet labels three are told with five values each, and of a value 200 characters', async () => {
+test('three unmet labels are shown with five values each, and 200 characters of a value', async () => {
   const type = await eventType();
   const values = Array.from({ length: 8 }, (_, i) => `${i}${'x'.repeat(250)}`);
   const labelFilters = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, values]));
@@ -150,7 +150,7 @@ test('labels are judged in turns, and no further once the client has hung up', a
   await expect(subscriptionsUnreachedBy(callWith(AbortSignal.abort()), found)).rejects.toThrow(AbandonedError);
 });
 
-test('of an event that was sent to some endpoints alone, these are told', async () => {
+test('only the endpoints to which an event was sent are shown', async () => {
   const type = await eventType();
   await subscribed(type.id, { isEnabled: false });
   const own = await subscribed(type.id, { isEnabled: false });
@@ -171,7 +171,7 @@ test('of an event that was sent to some endpoints alone, these are told', async 
   );
 });
 
-test('of an event that was sent to one application, no other application is told', async () => {
+test('an event that was sent to one application shows no other application', async () => {
   const type = await eventType();
   await subscribed(type.id, { isEnabled: false });
   const own = await subscribed(type.id, { isEnabled: false });
@@ -192,7 +192,7 @@ test.each([
   ]);
 });
 
-test('of more than 1,000 subscriptions 1,000 are looked at, 100 are told, and the answer says so', async () => {
+test('the answer looks at 1,000 of more subscriptions, shows 100, and states so', async () => {
   const type = await eventType();
   const application = await world.store.createApplication({ org: world.org, name: 'Large', shard: 0 });
   const endpoints: WebhookEndpoint[] = [];

@@ -195,7 +195,7 @@ test('deleting answers success, and the pair is free again', async () => {
   expect((await create({})).status).toBe(201);
 });
 
-test('goes with its event type', async () => {
+test('a subscription goes with its event type', async () => {
   const eventTypeId = (await request('POST', 'event-types', { name: 'order.short_lived' })).body.data.id;
   const { id } = (await create({ eventTypeId })).body.data;
   expect((await request('GET', 'event-types/order.short_lived')).body.data.subscriptionCount).toBe(1);
@@ -205,7 +205,7 @@ test('goes with its event type', async () => {
   expect((await create({ eventTypeId })).status).toBe(404);
 });
 
-test('is not made when its event type is deleted just before it is stored', async () => {
+test('a subscription is not made when its event type is deleted just before it is stored', async () => {
   const eventTypeId = (await request('POST', 'event-types', { name: 'order.raced' })).body.data.id;
   const [found, deleted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const storing = jest.spyOn(world.webhooks, 'createSubscription').mockImplementationOnce(async (subscription) => {

@@ -68,7 +68,7 @@ test('accounts take turns', () => {
   expect(began.map((name) => name.slice(0, 2)).toSorted()).toEqual(['a7', 'f6', 'f7', 'f8']);
 });
 
-test('of the unknown names of an account the oldest and the newest take turns', () => {
+test('the oldest and the newest unknown names of an account take turns', () => {
   ask('org_a', ...names('a', shareOfOne + 4));
   for (let i = 0; i < 4; i++) underWay.get(`a${i}`)?.();
   expect(began.slice(shareOfOne)).toEqual(['a7', 'a10', 'a8', 'a9']);
@@ -97,7 +97,7 @@ test('names of an account that wait are bounded; the next one is an error as for
   expect(began.at(-1)).toBe('b');
 });
 
-test('with as few threads as Node has by default, one organization leaves a place to others', () => {
+test('one organization leaves a place to others with as few threads as Node has by default', () => {
   lookups = new NameLookups((hostname) => began.push(hostname), clock);
   ask('org_a', ...names('a', 5));
   ask('org_b', ...names('b', 5));

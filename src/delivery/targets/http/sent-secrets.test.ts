@@ -100,7 +100,7 @@ test('headers that are no credentials are kept', () => {
   expect(SentSecrets.none.maskedIn('platform-team order-1234567', { sent })).toBe('platform-team order-1234567');
 });
 
-test('of a text that was cut in the middle of a secret nothing of it stays, in whatever form', () => {
+test('nothing of a secret stays in a text that was cut in its middle, in whatever form', () => {
   const token = 'CANARY/0123456789';
   for (const written of [token, encodeURIComponent(token), base64(token)])
     for (let length = 1; length < written.length; length++)
@@ -147,7 +147,7 @@ test('each of 40 cookies is masked in a long answer, of which the rest stays', (
   expect(SentSecrets.none.maskedIn(page + repeated + page, { sent })).toBe(page + masked + page);
 });
 
-test('of an answer to a request with too many credentials nothing is kept', () => {
+test('nothing of an answer is kept where the request had too many credentials', () => {
   const sent = { path: '/', headers: ['cookie', cookies(400, (i) => `value-of-cookie-${i}`)] };
   expect(SentSecrets.none.maskedIn('no such order', { sent })).toBe('••••');
 });

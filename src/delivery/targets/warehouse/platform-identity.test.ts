@@ -113,7 +113,7 @@ const gcs: ObjectStoreRecord = { type: 'gcs', gcs: { bucket: 'events', projectId
 const azure: ObjectStoreRecord = { type: 'azure_blob', azureBlob: { accountName: 'acme', containerName: 'events', credentials: null } };
 
 (mayListenOn443 ? describe : describe.skip)('the identity of a pod, asked for once and used for two uploads', () => {
-  test('of EKS: a role that STS lends for the token of the service account', async () => {
+  test('a role of EKS is one that STS lends for the token of the service account', async () => {
     const environment = {
       AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/posthorn',
       AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
@@ -132,7 +132,7 @@ const azure: ObjectStoreRecord = { type: 'azure_blob', azureBlob: { accountName:
     expectSignedAsLent();
   });
 
-  test('of EKS: what the Pod Identity agent of the node lends', async () => {
+  test('a Pod Identity of EKS is what the agent of the node lends', async () => {
     const environment = {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: `${node.url}/v1/credentials`,
       AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
@@ -143,7 +143,7 @@ const azure: ObjectStoreRecord = { type: 'azure_blob', azureBlob: { accountName:
     expectSignedAsLent();
   });
 
-  test('of GKE: a token of the metadata server', async () => {
+  test('a token of GKE comes from the metadata server', async () => {
     expect(await upload(gcs, { GCE_METADATA_HOST: new URL(node.url).host })).toBe(taken);
     const asked = node.requests.filter(({ path }) => path.startsWith('/computeMetadata/v1/instance/service-accounts/default/token'));
     expect(asked.map(({ headers }) => headers['metadata-flavor'])).toEqual(['Google']);
@@ -152,7 +152,7 @@ const azure: ObjectStoreRecord = { type: 'azure_blob', azureBlob: { accountName:
     );
   });
 
-  test('of AKS: a token of Entra for the token of the service account', async () => {
+  test('a token of AKS comes from Entra, for the token of the service account', async () => {
     const environment = {
       AZURE_TENANT_ID: 'tenant-a',
       AZURE_CLIENT_ID: 'client-a',

@@ -21,7 +21,7 @@ function ownersOf(kind: ManifestKind, id: string, managers: Record<string, [oper
 }
 const destination = 'dst_mzxw6ytboi4dsnrrgq3tkojqge';
 
-test('of an object that a manager updates, the members are owned, not the object around them', () => {
+test('the members of an object that a manager updates are owned, not the object around them', () => {
   const spec = { '.': {}, 'f:retryPolicy': { '.': {}, 'f:maxRetries': {} }, 'f:s3': { '.': {}, 'f:bucket': {} } };
   expect(ownersOf('Destination', destination, { 'kubectl-client-side-apply': ['Update', spec] })).toEqual([
     ['spec.retryPolicy.maxRetries', 'retryPolicy.maxRetries', ['kubectl-client-side-apply']],
@@ -29,7 +29,7 @@ test('of an object that a manager updates, the members are owned, not the object
   ]);
 });
 
-test('of a list that a manager updates, the items and their members are owned, not the list around them', () => {
+test('the items of a list that a manager updates and their members are owned, not the list around them', () => {
   const route = { 'f:destinationRefs': { '.': {}, 'v:{"name":"a"}': {}, 'v:{"name":"b"}': {} } };
   expect(ownersOf('Route', 'rte_mzxw6ytboi4dsnrrgq3tkojqge', { 'kubectl-edit': ['Update', route] })).toEqual([
     ['spec.destinationRefs[={"name":"a"}]', 'destinationIds', ['kubectl-edit']],
