@@ -8,11 +8,11 @@ import { type FieldTables, snakeCase } from '../src/redis/script-text.ts';
 const commands = new Map([
   ...['HGET', 'HEXISTS', 'HINCRBY', 'HINCRBYFLOAT', 'HSETNX', 'HSTRLEN'].map((name) => [name, 0] as const),
   ...['HMGET', 'HDEL'].map((name) => [name, 1] as const),
-  ['HSET', 2] as const,
+  ...['HSET', 'XADD'].map((name) => [name, 2] as const),
 ]);
 
 /**
- * Returns a complaint for each field of a hash with a table that a file names by its short name, or takes from the table of another hash. A hash is known where its key
+ * Returns a complaint for each field of a hash, or of an entry of a stream, with a table that a file names by its short name, or takes from the table of another hash. A hash is known where its key
  * is `P .. '<prefix>' .. …`, a local with that value, or `ctl`. `keys`: prefix → table. The names of the complaints are relative to `root`.
  */
 export function misnamedFields(files: readonly URL[], tables: FieldTables, keys: Readonly<Record<string, string>>, root: URL): string[] {
@@ -77,11 +77,13 @@ class FieldRules {
 
   #call(node: luaparse.CallExpression): void {
     const [command, key, ...rest] = node.arguments;
-    const step = commands.get(textOf(command) ?? '');
+    const name = textOf(command);
+    const step = commands.get(name ?? '');
     const prefix = this.#prefixOf(key);
     const hash = prefix === null ? undefined : this.#keys[prefix];
     if (step === undefined || hash === undefined) return;
-    const fields = step === 0 ? rest.slice(0, 1) : rest.filter((_, k) => k % step === 0);
+    const named = name === 'XADD' ? rest.slice(textOf(rest[0]) === 'MAXLEN' ? 4 : 1) : rest;
+    const fields = step === 0 ? named.slice(0, 1) : named.filter((_, k) => k % step === 0);
     for (const field of fields) this.#field(field, hash);
   }
 

@@ -228,8 +228,13 @@ test('an include of a folder that the folder of the file may not use is a violat
   ]);
 });
 
-const tables = { target: { route: 'r', circuitState: 'cs' }, message: { event: 'e' }, control: { counter: 'n' } };
-const keys = { 't:': 'target', 'm:': 'message', ctl: 'control' };
+const tables = {
+  target: { route: 'r', circuitState: 'cs' },
+  message: { event: 'e' },
+  control: { counter: 'n' },
+  outbox: { kind: 'k', message: 'm' },
+};
+const keys = { 't:': 'target', 'm:': 'message', ctl: 'control', out: 'outbox' };
 
 test.each<[string, string, string[]]>([
   ['a field by its short name', "call('HGET', P .. 't:' .. n, 'cs')", ["s.lua:1: names a field 'cs', which is F.target.circuit_state"]],
@@ -249,6 +254,16 @@ test.each<[string, string, string[]]>([
     'a short name that no table has',
     "call('HEXISTS', P .. 't:' .. n, 'zz')",
     ["s.lua:1: names a field 'zz', which the table of target does not have"],
+  ],
+  [
+    'a field of an entry',
+    "call('XADD', P .. 'out', entry, F.outbox.kind, 'x', 'm', id)",
+    ["s.lua:1: names a field 'm', which is F.outbox.message"],
+  ],
+  [
+    'a field of an entry of a stream with a limit',
+    "call('XADD', P .. 'out', 'MAXLEN', '~', 100, entry, 'k', 'm')",
+    ["s.lua:1: names a field 'k', which is F.outbox.kind"],
   ],
   ['a field of another hash', "call('HGET', P .. 'm:' .. n, F.target.route)", ['s.lua:1: takes a field of target for a hash of message']],
 ])('the check of the Lua refuses %s', (_, text, complaints) => {

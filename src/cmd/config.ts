@@ -265,7 +265,7 @@ export interface Config extends SecretsConfig {
   mailDomains: string[];
   /** Addresses get e-mails of an organization once their owners have confirmed it. */
   requiresMailConfirmation: boolean;
-  /** Without a slash at the end; undefined: nobody has said it. */
+  /** Without a slash at the end; undefined: it is not set. */
   publicUrl: string | undefined;
   /** What the workers of DeliveryPools get. */
   pools: PoolDefaults;
@@ -276,7 +276,7 @@ export interface Config extends SecretsConfig {
   /** Secrets of users need their label to be used. */
   requiresSecretConsent: boolean;
   webhooks: { retryDelaysMs: readonly number[]; disableAfterHours: number; allowsInsecureUrls: boolean };
-  /** Without a slash at the end; undefined: nobody has said it. */
+  /** Without a slash at the end; undefined: it is not set. */
   publicIngestUrl: string | undefined;
   /** Of tokens that are taken in place of API keys. */
   tokenAudiences: string[];

@@ -240,7 +240,7 @@ async function lead(
     prefix,
   });
   const refused = new RefusedAddresses();
-  // Names are refused at once. A slow DNS server is not waited for: what their addresses are only changes what is said.
+  // Names are refused at once. A slow DNS server is not waited for: their addresses only change the message.
   void refuseOwn(refused, link.main, config);
   const poolReaches = poolCache === null ? null : new PoolReaches({ pools: poolCache, organizations: caches.Organization, refused });
   const assignments = new OrganizationPools({ redis: link.main, prefix, shards });

@@ -44,7 +44,7 @@ export async function checkCrds(api: KubernetesApi, { clock, logger, readiness, 
       isCurrent = complaints.length === 0;
       judge(isCurrent ? null : complaints.join('; '));
     } catch (error) {
-      // That the API server does not answer is told by the caches.
+      // The caches report that the API server does not answer.
       logger.debug({ err: error }, 'the kinds of the API server cannot be read');
     }
     await clock.sleep(withJitter(isCurrent ? lookMs : lookAgainMs), stopping);

@@ -48,7 +48,7 @@ export async function migrateStore(
 ): Promise<number> {
   if (await hasEarlierProcesses(place, write)) return 1;
   await noteLayout(place, 'begun');
-  // One that has begun before the layout said so is connected by now.
+  // A process that started before the layout was written is connected by now.
   if (await hasEarlierProcesses(place, write)) return 1;
   const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
   for (const step of steps) write(await step({ ...place, shards }));

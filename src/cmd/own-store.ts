@@ -95,7 +95,7 @@ export class OwnStore {
     } catch (error) {
       if (stopping.aborted) return;
       if (!isPosthornError(error, 'INVALID_CONFIG')) {
-        // That Redis does not answer is told by the connection.
+        // The connection reports that Redis does not answer.
         logger.debug({ err: error }, 'whose the data in Redis is cannot be read');
         return;
       }

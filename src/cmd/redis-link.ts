@@ -79,7 +79,7 @@ export class RedisLink {
       this.#doubts.add(doubt);
       client.once('end', () => this.#doubts.delete(doubt));
     }
-    // The reason is told by the main connection; the commands that fail have an error of their own.
+    // The main connection reports the reason; the commands that fail have an error of their own.
     client.on('error', () => {});
     return client;
   }

@@ -132,7 +132,7 @@ function stopOnSignal(stopping: AbortController, drainMs: number, logger: Logger
 
 const defaultOpsPort = 9090;
 
-/** Serves health and metrics; a standalone that has started this process is told the port. */
+/** Serves health and metrics; a standalone that has started this process gets the port. */
 export async function startOpsServer({ config, logger }: RoleContext, handler: OpsHandler): Promise<Server> {
   const server = createOpsServer(handler);
   const port = config.opsPort ?? defaultOpsPort;

@@ -32,7 +32,7 @@ export async function watchRedis(link: RedisLink, context: Context, { settings }
       skew.set(await skewSeconds(link, context));
       if (settings) judge(await settingsComplaint(link));
     } catch (error) {
-      // That Redis does not answer is told by the connection.
+      // The connection reports that Redis does not answer.
       logger.debug({ err: error }, 'clock and settings of Redis cannot be read');
     }
     await clock.sleep(lookMs, stopping);

@@ -1,7 +1,7 @@
 import type { Condition } from '../resources/metadata.ts';
 import { disabledReason } from './disabled.ts';
 
-/** What a condition says, without the times. */
+/** A condition without its times. */
 export interface Finding {
   status: Condition['status'];
   /** CamelCase, stable. */
@@ -17,7 +17,7 @@ export interface Verdict {
   disabled?: string;
   /** Although ResolvedRefs is not True, the object does its work without what that names. */
   isPartial?: boolean;
-  /** Why the object has no effect although it is accepted and programmed; only Ready says it. */
+  /** Why the object has no effect although it is accepted and programmed; only Ready has it. */
   ineffective?: Finding | undefined;
   /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
   isStalled: boolean;
@@ -48,7 +48,7 @@ export const ownedConditions: ReadonlySet<string> = new Set([
   'CredentialInClear',
 ]);
 
-/** The conjunction: the first finding that is not True says why. */
+/** The conjunction: the first finding that is not True has the reason. */
 export function readiness(findings: readonly Finding[], ready: Finding): Finding {
   return findings.find(({ status }) => status !== 'True') ?? ready;
 }

@@ -70,7 +70,7 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
   const reflected = new ReflectedCaches<ReflectedKind>(['Namespace', ...configurationKinds], {
     ...options,
     served,
-    // Of what is disabled, the condition Ready says who did that.
+    // The condition Ready names who disabled an object.
     cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind, ownNamespace), keepManagedFields: isDisabled }),
   });
   const { caches } = reflected;

@@ -75,7 +75,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   sandbox: Sandbox;
   /** Over how many shards new destinations are spread. */
   shards: number;
-  /** Null: nobody is told of rotated secrets. */
+  /** Null: no event of rotated secrets is published. */
   leaderNotes: LeaderNotes | null;
 }
 

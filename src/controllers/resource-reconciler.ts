@@ -29,13 +29,13 @@ import type { StatusWriter } from './status-writer.ts';
 export interface Evaluation<Published> {
   /** Why the object itself cannot be put in force; with a record, why it is suspended. */
   refusal?: Refusal;
-  /** Which reference leads nowhere. With a record, `lackingReferences` are told beside it. */
+  /** The reference that leads nowhere. With a record, `lackingReferences` are reported beside it. */
   unresolved?: Refusal;
   /** What is published does its work without what `unresolved` names. */
   isPartial?: boolean;
-  /** To be published; without it, what is published stays in force, disabled when the object says so. */
+  /** To be published; without it, what is published stays in force, disabled when the object is. */
   record?: Published;
-  /** Where requests for the record go to. When workers never reach it, Accepted says so; the record is published all the same. */
+  /** Where requests for the record go to. When workers never reach it, Accepted has the reason; the record is published all the same. */
   outgoing?: OutgoingAddress | undefined;
   /** What is in force is to end, too. */
   isWithdrawn?: boolean;
@@ -61,7 +61,7 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
   worksWithout?(object: ObjectOf<K>, lacking: readonly Lacking[]): boolean;
   /** The sink that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
   originOf?(stored: Stored): string | null;
-  /** The record with this id is no more; also told when there was none. */
+  /** The record with this id is gone; also called when there was none. */
   retracted?(id: string): void;
 }
 
@@ -83,7 +83,7 @@ export interface ResourceReconcilerOptions {
 
 /**
  * What an object refers to may be created just after it: the Secret that the API creates for it, and every other object of a directory that is
- * applied in alphabetical order. For so long after its creation no status says that something is missing.
+ * applied in alphabetical order. For so long after its creation no status reports that something is missing.
  */
 const missingGraceMs = 3000;
 
@@ -263,7 +263,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     return this.#rules.worksWithout?.(object, lacking) ?? worksWithAll(lacking);
   }
 
-  /** While it is not known what the workers may reach, what was said of this generation stands. */
+  /** While it is unknown what the workers may reach, the condition of this generation stays. */
   #unreachable(object: ObjectOf<K>, outgoing: OutgoingAddress, organization: PosthornObject<'Organization'>): Refusal | undefined {
     const reach = this.#reachOf(organization);
     if (reach !== null) return outgoingRefusal(outgoing, reach, compileOrganization(organization)) ?? undefined;
@@ -293,7 +293,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   }
 }
 
-/** Whether the object is not to be enabled, and why, where it says so: that needs nothing of what it refers to. */
+/** Whether the spec disables the object, and why: that needs nothing of what it refers to. */
 function disablingOf({ spec }: { spec: object }): { reason: string | null } | null {
   if (!isDisabled({ spec })) return null;
   return { reason: 'disabledReason' in spec && typeof spec.disabledReason === 'string' ? spec.disabledReason : null };

@@ -23,7 +23,7 @@ export interface RotationSinkOptions {
   publisher: Pick<FencedPublisher, 'get'>;
   keyring: Keyring;
   clock: Clock;
-  /** Null: nobody is told. */
+  /** Null: no event is published. */
   leaderNotes: LeaderNotes | null;
   shards: number;
   /** Which field manager rotated the secret of a record; null: not known. */

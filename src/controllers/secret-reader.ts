@@ -20,7 +20,7 @@ interface SecretReaderOptions {
   keyring: Keyring;
   /** Secrets of users need their label to be used. */
   requiresConsent: boolean;
-  /** Told of the namespace in which the right to read Secrets is missing. */
+  /** Called with the namespace in which the right to read Secrets is missing. */
   refused?(namespace: string): void;
 }
 

@@ -62,7 +62,7 @@ export class SecretWatches {
   }
 }
 
-/** The leader says so once it has made or adopted the namespace, and granted the rights. */
+/** The leader reports it once it has made or adopted the namespace, and granted the rights. */
 function hasNamespace(organization: PosthornObject<'Organization'> | undefined): boolean {
   return organization?.status?.namespaceUid !== undefined;
 }

@@ -26,7 +26,7 @@ export class StatusWriter {
     this.#recorder = options.recorder;
   }
 
-  /** Whether the change that a cache tells of is the write under way here: no reason to reconcile again. */
+  /** Whether the change in a cache is the write under way here: no reason to reconcile again. */
   isOwnWrite(object: { metadata: { resourceVersion: string } } | undefined): boolean {
     return object !== undefined && this.#ownVersions.has(object.metadata.resourceVersion);
   }

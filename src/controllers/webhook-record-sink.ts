@@ -23,7 +23,7 @@ export interface WebhookRecords<Record, Stored> {
   disable(stored: Stored, reason: string | null): Promise<unknown>;
   /** What in others makes the store refuse the record; null: nothing is known that does. */
   obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
-  /** It was not there before; also told when it is not known whether it is there now. */
+  /** It was not there before; also called when it is unknown whether it is there now. */
   created?(record: Record): void;
 }
 

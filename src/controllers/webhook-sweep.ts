@@ -60,7 +60,7 @@ export async function sweepEventTypes(
       caches.WebhookEventType.byIndex(indexes.id, id).some(({ metadata }) => metadata.namespace === namespace);
     const unknown = (await publisher.write(() => webhooks.eventTypeIds(org))).filter((id) => !isCached(id));
     if (unknown.length === 0) continue;
-    // Whoever subscribes has seen the event type in the store, which the cache may follow late.
+    // A subscribe has read the event type in the store, which the cache may follow late.
     const stored = await storedEventTypeIds(store, namespace);
     for (const id of unknown.filter((each) => !stored.has(each))) {
       signal.throwIfAborted();

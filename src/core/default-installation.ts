@@ -1,2 +1,2 @@
-/** Installation of an Organization that names none, and of a process that is told none. */
+/** Installation of an Organization that names none, and of a process that is configured with none. */
 export const defaultInstallation = 'default';

@@ -32,7 +32,7 @@ export class GatheredReads<V> {
     });
   }
 
-  /** Rejects nothing: each that asked is told. */
+  /** Rejects nothing: each caller gets the error. */
   async #readSome(group: string): Promise<void> {
     const asked = this.#asked.get(group) ?? [];
     const some = asked.splice(0, this.#maxKeys);

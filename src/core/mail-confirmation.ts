@@ -16,7 +16,7 @@ export interface AskedRecipient {
 
 const content = z.object({ org: z.string().min(1), address: z.string().min(1), expiresAtMs: z.number() });
 
-/** The organization is in the token: whoever follows the link does not say it. Nothing else is sealed for this kind. */
+/** The organization is in the token: the link does not name it. Nothing else is sealed for this kind. */
 const context: SealingContext = { organization: '', kind: 'MailConfirmation', name: 'link', field: 'token' };
 
 /** The mailbox of an address as most servers have it: capital letters and what follows `+` in the local part make no other one. */
@@ -39,7 +39,7 @@ export function askedRecipient(token: string, keyring: Keyring, nowMs: number): 
   }
 }
 
-/** What the owner of an address has said to the e-mails of an organization; `waiting`: nothing yet. */
+/** The answer of the owner of an address to the e-mails of an organization; `waiting`: none yet. */
 export type RecipientState = 'confirmed' | 'declined' | 'waiting';
 
 export interface UnconfirmedRecipient {
@@ -47,7 +47,7 @@ export interface UnconfirmedRecipient {
   state: Exclude<RecipientState, 'confirmed'>;
 }
 
-/** What is said of addresses that get nothing; null: there are none. */
+/** The complaint about addresses that get nothing; null: there are none. */
 export function unconfirmedProblem(unconfirmed: readonly UnconfirmedRecipient[]): string | null {
   const shown = unconfirmed.slice(0, 5).map(({ address, state }) => (state === 'declined' ? `${address} (declined)` : address));
   if (shown.length === 0) return null;

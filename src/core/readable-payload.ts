@@ -119,7 +119,7 @@ const [plusSign, space, ampersand, equalsSign, percentSign] = [0x2b, 0x20, 0x26,
 /** Fields in which a form names its charset: `_charset_` of browsers, `charset` of PayPal. */
 const charsetFields = ['_charset_', 'charset'];
 
-/** Null: no form, as the JSON that curl sends under this type unless it is told another, or too many fields. */
+/** Null: no form, as the JSON that curl sends under this type by default, or too many fields. */
 function urlEncodedFields(body: Buffer, named: TextDecoder | null): Field[] | null {
   const sent = payloadText(body);
   if (/^\s*[[{]/.test(sent) && isJson(sent)) return null;

@@ -2,7 +2,7 @@ import { isPosthornError, PosthornError } from './errors.ts';
 
 /**
  * The process has no right in the namespace of an organization (UNAVAILABLE, not FORBIDDEN): the controller grants it there, so that it may come at any
- * moment. Its message is for clients of the API; the cause has what the API server said.
+ * moment. Its message is for clients of the API; the cause has the error of the API server.
  */
 export class RightsPending extends PosthornError {
   constructor(namespace: string, cause: Error, resource: 'Secrets' | 'Events' = 'Secrets') {

@@ -7,7 +7,7 @@ export interface SealingContext {
   kind: string;
   name: string;
   field: string;
-  /** What else may use it, such as an object and an origin; absent: nothing more is said. */
+  /** What else may use it, such as an object and an origin; absent: nothing else. */
   madeFor?: string | undefined;
 }
 

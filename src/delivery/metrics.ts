@@ -20,7 +20,7 @@ export interface DeliveryMetrics {
   /** Attempts over HTTP by the form of their payload and by what signs them; scheme none where nothing does. */
   requests: Counter<'target' | 'form' | 'scheme'>;
   lostSettlements: Counter;
-  putBack: Counter;
+  requeued: Counter;
   storeResets: Counter;
   memoryShare: Gauge;
   prunedEarly: Counter;
@@ -225,7 +225,7 @@ export function deliveryMetrics(
       help: 'Attempts whose result was discarded because the lease had ended: another worker settled the message, or it was requeued.',
       registers,
     }),
-    putBack: new Counter({
+    requeued: new Counter({
       name: 'posthorn_delivery_put_back_total',
       help: 'Messages requeued because the worker that leased them was declared dead.',
       registers,

@@ -123,7 +123,7 @@ export interface DeliveryOptions {
 export interface Delivery {
   /** Redis took a heartbeat within the last 15 s. */
   isHealthy(): boolean;
-  /** Finishes what is under way within `graceMs` (default 25 s) and puts back the rest. */
+  /** Finishes what is under way within `graceMs` (default 25 s) and requeues the rest. */
   stop(graceMs?: number): Promise<void>;
 }
 

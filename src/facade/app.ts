@@ -28,7 +28,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   metrics: Registry;
   /** Of the program; shown in the OpenAPI document. */
   version: string;
-  /** Where senders reach ingest, such as `https://hooks.example.com`; absent: nobody has said it, and a Host header proves nothing. */
+  /** Where senders reach ingest, such as `https://hooks.example.com`; absent: it is not configured, and a Host header proves nothing. */
   publicIngestUrl?: string;
   /** CIDRs of the proxies that say in `X-Forwarded-For` who asks. Default: none. */
   trustedProxies?: readonly string[];

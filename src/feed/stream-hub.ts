@@ -133,7 +133,7 @@ export class StreamHub {
     return { pieces: client.pieces(missed), broken: client.broken };
   }
 
-  /** What a client that comes back has missed; null: nothing, or nobody knows, and it is told so. */
+  /** What a client that comes back has missed; null: nothing, or it is unknown, which the client is sent. */
   #missedBy(client: StreamClient): MissedRows | null {
     const { lastEventId } = client.request;
     if (lastEventId === null) return null;

@@ -13,7 +13,7 @@ export const streamLimits = {
   heartbeatMs: 15_000,
   /** How often credentials are judged again. */
   recheckMs: 30_000,
-  /** What clients are told to wait before they connect again. */
+  /** The wait that clients get before they connect again. */
   retryMs: 2000,
 };
 export type StreamLimits = typeof streamLimits;

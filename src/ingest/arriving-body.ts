@@ -145,7 +145,7 @@ export class ArrivingBody {
     });
   }
 
-  /** A body that has not said how long it is turns out to be large. */
+  /** A body without a content length turns out to be large. */
   async #grow(chunk: Buffer, waits: Waits, refuse: (error: PosthornError) => void): Promise<void> {
     this.#request.pause();
     this.#chunks.push(chunk);

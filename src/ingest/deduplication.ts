@@ -17,7 +17,7 @@ export interface Deduplication {
   readsPayload(received: Received): boolean;
   /** Paths of the texts in it that `identify` looks at. */
   fields(received: Received): readonly string[];
-  /** At most two texts, of which the same event has one; none when this one cannot be told from others. */
+  /** At most two texts, of which the same event has one; none when this one cannot be distinguished from others. */
   identify(context: EventContext, received: Received): string[];
 }
 

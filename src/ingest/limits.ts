@@ -10,10 +10,10 @@ export interface IngestLimits {
   bodyDeadlineMs: number;
   /**
    * Time for the schemas of its routes to be checked, which is longer than they may compute: a check that takes too long is over by then, and
-   * the event is accepted. Who has waited for a turn for so long is told to try again.
+   * the event is accepted. A sender that has waited for a turn for so long gets 503 with Retry-After.
    */
   checkDeadlineMs: number;
-  /** Time for the event to be stored, after which the sender is told to try again. */
+  /** Time for the event to be stored, after which the sender gets 503 with Retry-After. */
   storeDeadlineMs: number;
   /** The same of one with a payload above 1 MiB, less than its chunks live that nobody has named. */
   storeLargeDeadlineMs: number;

@@ -289,7 +289,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     return { signatureValid: false, signed: null };
   }
 
-  /** For those who set the source up: the sender hears nothing of it. */
+  /** For those who set the source up: the response to the sender does not contain it. */
   #noteFailure(source: IngestPlan['source'], failure: SignatureFailure, isRefused: boolean): void {
     this.#services.metrics.signatureFailures.inc({ reason: failure.reason });
     const request = { isRefused, address: this.#senderAddress(), userAgent: this.#request.headers['user-agent'] };
@@ -308,7 +308,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#body = new ArrivingBody(this.#services, this.#request, { org, source: id, limitBytes });
     reads();
     return this.#body.read({
-      // Who waits there is told before.
+      // The budget of memory answers a sender that waits there before that.
       waitsForRoom: () => begin('room', limits.roomDeadlineMs + limits.bodyDeadlineMs),
       reads,
       isOver: () => this.#isOver(),

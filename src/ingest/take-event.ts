@@ -48,7 +48,7 @@ export async function takeEvent(
   if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(received.receivedAtMs, plan.source.monthlyMessages ?? 0);
   if (claimed.outcome === 'duplicate') return duplicate(services, plan, claimed.eventId);
   const { eventId, duplicateOf } = claimed;
-  // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
+  // The process that claimed it may have died before it was stored. The one that meets the claim stores it under that id, which happens once.
   const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, routed, eventId);
   const settle = (outcome: 'stored' | 'failed'): void => inBackground(services, intake.settle({ ...claim, eventId }, outcome), eventId);
   const isNew = await acceptor.accept(claimedEvent).catch((error: unknown) => {

@@ -151,7 +151,7 @@ export class Notifier {
     }
   }
 
-  /** Returns those that are to be told after the next read. Rejects without Redis only. */
+  /** Returns those that are to be sent after the next read. Rejects without Redis only. */
   async #tell(place: EntryPlace, entries: readonly OwnEntry[]): Promise<Set<OwnEntry>> {
     const byOrganization = Map.groupBy(entries, ({ org }) => org);
     const left = await Promise.all([...byOrganization].map(([organization, own]) => this.#tellOf(organization, place, own)));
@@ -159,7 +159,7 @@ export class Notifier {
   }
 
   /**
-   * Returns those for which there was no time. When not even the first can be told in the time, or there is no room, all are dropped: alerts, and other
+   * Returns those for which there was no time. When not even the first can be sent in the time, or there is no room, all are dropped: alerts, and other
    * organizations, would wait for them.
    */
   async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {

@@ -35,7 +35,7 @@ export interface EntryPlace {
   marker: string;
 }
 
-/** The events that an entry of the log becomes, one for each source of its organization; none for a kind that only a later release knows. Throws UNAVAILABLE. */
+/** The events that an entry of the log becomes, one for each source of its organization; none for a kind that only a later release has. Throws UNAVAILABLE. */
 export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
@@ -93,7 +93,7 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
   }
 }
 
-/** Something about an organization that may be noted more than once. `timeField`: of its data, says when it happened. */
+/** Something about an organization that may be noted more than once. `timeField`: the field of its data with the time at which it happened. */
 function occurred(
   type: string,
   { org, destinationId, reason, hop }: OwnEntry,
@@ -104,7 +104,7 @@ function occurred(
   return { type, data, hop, occurrence: { atMs, name: `${noun} ${org} ${destinationId}` } };
 }
 
-/** What was removed meanwhile is told with less. */
+/** An event about something that was removed meanwhile has fewer fields. */
 async function deadLetter(
   sources: OwnEventSources,
   entry: OwnEntry,

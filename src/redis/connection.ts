@@ -129,7 +129,7 @@ export function watchNodes(
   redis.on('+node', (node: Redis) => node.on('ready', () => onReady(`${node.options.host}:${node.options.port}`)));
 }
 
-/** Host and port of every server that the connection knows: of a Cluster all nodes, else the one that it has reached. */
+/** Host and port of every server of the connection: of a Cluster all nodes, else the one that it has reached. */
 export function knownServers(redis: RedisClient): { host: string; port: number }[] {
   if (redis instanceof Cluster)
     return redis.nodes('all').flatMap(({ options: { host, port } }) => (host === undefined || port === undefined ? [] : [{ host, port }]));

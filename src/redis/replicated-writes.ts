@@ -31,7 +31,7 @@ export function unreplicatedWrites(registry: Registry): Counter {
 
 /** What is known of one server. */
 interface Following {
-  /** How often the connection to it was closed: WAIT knows only of what was written on the same one. */
+  /** How often the connection to it was closed: WAIT covers only what was written on the same one. */
   closes: number;
   /** A wait that has not begun. */
   coming: Promise<boolean> | null;
@@ -60,7 +60,7 @@ export class ReplicatedWrites {
     this.#unacknowledged = unreplicatedWrites(registry);
   }
 
-  /** `Script.run`, and waits. The first key says which server it is that has replicas. */
+  /** `Script.run`, and waits. The first key selects the server that has replicas. */
   async run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     const [key = ''] = keys;
     const server = this.#serverOf(key);
@@ -80,7 +80,7 @@ export class ReplicatedWrites {
     return reply;
   }
 
-  /** Undefined while a Cluster knows none for the key. */
+  /** Undefined while a Cluster has none for the key. */
   #serverOf(key: string): Following | undefined {
     const connection = this.#redis instanceof Cluster ? nodeOf(this.#redis, key) : this.#redis;
     if (connection === undefined) return undefined;

@@ -50,7 +50,7 @@ test('a script whose includes have many locals runs in functions that are called
 
 test('a script finds the values that it is given by name, and nil for one that is null or undefined', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'posthorn-script-')), 'named.lua');
-  const include = new URL('../data/shard/includes/json.lua', import.meta.url).pathname;
+  const include = new URL('./scripts/includes/json.lua', import.meta.url).pathname;
   const names = [
     'g.cooldown_ms',
     'g.is_paused',

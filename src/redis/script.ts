@@ -8,7 +8,7 @@ export type ScriptArgument = string | number | Buffer;
 export class Script {
   /** Scripts share the texts of their includes in memory, which are most of most scripts. */
   readonly #parts: readonly ScriptPart[];
-  /** By which Redis knows it. */
+  /** By which Redis calls it. */
   readonly sha: string;
 
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`; `tables`: of the fields that it names. */
@@ -44,7 +44,7 @@ export class Script {
 }
 
 /**
- * The single argument of a script that takes its values by name: a JSON object, which the script reads with `decoded` (`src/data/shard/includes/json.lua`). Names are
+ * The single argument of a script that takes its values by name: a JSON object, which the script reads with `decoded` (`src/redis/scripts/includes/json.lua`). Names are
  * written as Lua writes them: `cooldownMs` is `cooldown_ms` in the script. A null or undefined value is left out, and is nil there.
  * Throws for a number that is not finite.
  *

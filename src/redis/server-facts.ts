@@ -2,7 +2,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { mastersOf, type RedisClient } from './connection.ts';
 import { redisUnavailable } from './unavailable.ts';
 
-/** What a server that holds data says of itself. */
+/** Facts that a server with data reports. */
 export interface ServerFacts {
   /** Host and port, or the path of a unix socket. */
   address: string;
@@ -13,7 +13,7 @@ export interface ServerFacts {
   evictionPolicy: string;
   /** Whether it writes an append-only file. */
   appendOnly: boolean;
-  /** When it last saved a snapshot, or started, in milliseconds since the epoch; null: it says nothing of it. */
+  /** When it last saved a snapshot, or started, in milliseconds since the epoch; null: it does not report it. */
   snapshotAtMs: number | null;
   /** Whether the last snapshot and the last write of the append-only file worked. */
   isSaving: boolean;
@@ -25,7 +25,7 @@ export function redisMode(redis: RedisClient): 'single' | 'sentinel' | 'cluster'
   return redis.options.sentinels === null || redis.options.sentinels === undefined ? 'single' : 'sentinel';
 }
 
-/** Of the primaries that the connection knows. `silent`: addresses of those that did not answer. Throws UNAVAILABLE when none did. */
+/** Of the primaries of the connection. `silent`: addresses of those that did not answer. Throws UNAVAILABLE when none did. */
 export async function serverFacts(redis: RedisClient): Promise<{ servers: ServerFacts[]; silent: string[] }> {
   const primaries = mastersOf(redis);
   const answers = await Promise.allSettled(primaries.map(async (server) => factsOf(addressOf(server), await server.info())));

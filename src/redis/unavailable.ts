@@ -12,7 +12,7 @@ export function throwUnavailable(error: unknown): never {
   throw redisUnavailable(error);
 }
 
-/** Whether a command failed because Redis had its time and said nothing, and not because it is not there. */
+/** Whether a command failed because Redis did not answer in time, and not because it is unreachable. */
 export function hasTimedOut(error: unknown): boolean {
   return error instanceof Error && error.message === 'Command timed out';
 }

@@ -75,7 +75,7 @@ export function filterConditionRules(at: string): Rule[] {
             ],
           },
           { anyOf: [{ properties: { operator: { not: { enum: [...unary] } } } }, { not: { required: ['value'] } }] },
-          // A list, said without `type`, which structural schemas refuse here: only a list can have too few items.
+          // A list, expressed without `type`, which structural schemas refuse here: only a list can have too few items.
           {
             anyOf: [
               { properties: { value: { not: { minItems: maxListedValues + 1 } } } },

@@ -9,7 +9,7 @@ import { objectSchema } from './object-schema.ts';
  * - `object`: each field of `fields` has its own owners; with `atomic` the object is owned and replaced as a whole
  * - `map`: like `object`, with free keys (labels, annotations, Secret data); all values are `values`
  * - `list` with `listType` `atomic`: owned and replaced as a whole; `set`: each value is owned (`v:`); `map`: items are
- *   told apart by the fields `keys` (`k:`) and merge as `item`
+ *   distinguished by the fields `keys` (`k:`) and merge as `item`
  *
  * `nullable` tells whether a null is a value there; elsewhere it is dropped before merging.
  */

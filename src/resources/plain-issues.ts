@@ -18,7 +18,7 @@ export function plainIssues(issues: readonly Issue[]): Issue[] {
   });
 }
 
-/** Without what is said of the range of whole numbers in JavaScript where the bound of the field itself says more. */
+/** Without the complaint about the range of whole numbers in JavaScript where the bound of the field itself is narrower. */
 export function withOwnBounds(issues: readonly Issue[]): Issue[] {
   return issues.filter(
     (issue) => !isOfSafeRange(issue) || !issues.some((other) => isOwnBound(other) && isSamePath(other.path, issue.path)),

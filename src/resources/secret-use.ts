@@ -14,7 +14,7 @@ const originAnnotation = 'posthorn.dev/origin';
 /** Label with the value `true`: objects of the namespace may use the Secret, where the installation requires consent. */
 export const usableLabel = 'posthorn.dev/usable';
 
-/** Whoever has such a token has the rights of the ServiceAccount; no setting lets objects send it. */
+/** The holder of such a token has the rights of the ServiceAccount; no setting lets objects send it. */
 const tokenOfServiceAccount = 'kubernetes.io/service-account-token';
 
 const madeByApi = { 'app.kubernetes.io/managed-by': 'posthorn' } as const;

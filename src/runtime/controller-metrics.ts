@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 export const reconcileResults = ['success', 'requeued', 'conflict', 'unavailable', 'error'] as const;
 export type ReconcileOutcome = (typeof reconcileResults)[number];
 
-/** What the controllers of one process tell about themselves; one instance for all of them, labelled by kind. */
+/** Metrics of the controllers of one process; one instance for all of them, labelled by kind. */
 export class ControllerMetrics {
   readonly #total: Counter<'kind' | 'result'>;
   readonly #duration: Histogram<'kind'>;
@@ -48,7 +48,7 @@ export class ControllerMetrics {
     this.#depths.set(kind, depth);
   }
 
-  /** How many circuits are not closed; null: this process does not know. */
+  /** How many circuits are not closed; null: unknown to this process. */
   showCircuits(counts: { open: number; half_open: number } | null): void {
     if (counts === null) this.#circuits.reset();
     else for (const state of ['open', 'half_open'] as const) this.#circuits.set({ state }, counts[state]);

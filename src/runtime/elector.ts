@@ -26,7 +26,7 @@ export const electionTimes: ElectionTimes = { leaseDurationMs: 15_000, renewDead
 export interface Term {
   /** Aborts when the lock went to another, or could not be renewed for `renewDeadlineMs`. */
   readonly lost: AbortSignal;
-  /** Renews at once. Throws CONFLICT when the lock is no longer held, UNAVAILABLE when that cannot be told. */
+  /** Renews at once. Throws CONFLICT when the lock is no longer held, UNAVAILABLE when that is unknown. */
   renew(): Promise<void>;
   /** Stops renewing and gives the lock up, so that another candidate need not wait for its end. */
   release(): Promise<void>;

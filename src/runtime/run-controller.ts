@@ -20,7 +20,7 @@ export interface ControllerOptions {
   /** After this time the reconcile's signal aborts. The key stays taken until the reconcile has ended. */
   deadlineMs: number;
   /**
-   * Brings the world to what the object asks for, from what is there now; it does not hear what changed. CONFLICT (something
+   * Brings the world to what the object asks for, from what is there now; it does not learn what changed. CONFLICT (something
    * else wrote meanwhile) and UNAVAILABLE are expected and retried quietly; any other error is retried and logged.
    */
   reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;
@@ -76,7 +76,7 @@ function makeWorker(options: ControllerOptions, underWay: Set<AbortController>, 
   };
 }
 
-/** Decides when a key whose reconcile failed is tried again, and what the log says. */
+/** Decides when a key whose reconcile failed is tried again, and what is logged. */
 function settler({ queue, clock, logger, kind }: ControllerOptions): (key: string, error: unknown) => ReconcileOutcome {
   let outageLoggedAt = Number.NEGATIVE_INFINITY;
   return (key, error) => {

@@ -41,7 +41,7 @@ interface Job {
 
 /**
  * Claims the slots of all cron jobs as they come, and gives their runs to the workers. Any number of processes may run it, with Redis
- * alone: one of them has the turn, and a slot is claimed once whoever does it.
+ * alone: one of them has the turn, and a slot is claimed once, whichever claims it.
  */
 export class CronScheduler {
   readonly #options: CronSchedulerOptions;

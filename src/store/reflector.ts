@@ -150,7 +150,7 @@ export class Reflector<K extends Kind> {
     const isNew = this.#degradedSinceMs === null;
     this.#degrade();
     const delayMs = this.#backoff.next(retryAfterMs(error));
-    // A store that is away for long is not told of at every try.
+    // A long outage of the store is not logged at every try.
     logger[isNew || lastsLong ? 'warn' : 'debug'](
       { err: error, kind: this.kind, code: codeOf(error), delayMs, relist: this.#version === null },
       'the cache cannot follow the resource store',

@@ -94,7 +94,7 @@ export type WatchEvent<K extends Kind> =
  * Every call ends within the adapter's deadline. `watch` ends without an error when the server closes the stream. Its
  * first event is a bookmark of `from`, once the stream is open; a deleted object comes with the version of its deletion.
  *
- * `list` and `watch` of Secrets yield objects without `data` and `type`: whoever may list Secrets would otherwise read
+ * `list` and `watch` of Secrets yield objects without `data` and `type`: callers that may list Secrets would otherwise read
  * them all. `SecretStore` reads one with its data.
  *
  * An object needs its namespace: `create` and `apply` answer RESOURCE_NOT_FOUND when it is missing, FORBIDDEN while it is

@@ -28,7 +28,7 @@ const unknownSettings: readonly Edit[] = [
   ['src/delivery/targets/http/http-plan.ts', 'ownTemplates(http.headerTemplates,', 'ownTemplates(undefined,'],
   ['src/delivery/plans/delivery-plan.ts', 'const inOrder = destination.ordered === true;', 'const inOrder = Boolean(0);'],
   // Entries of the outbox are carried without their times.
-  ['src/data/queue/outbox-read.lua', 'if not f.z then', 'if true then'],
+  ['src/data/queue/outbox-read.lua', 'if not f[F.outbox.times] then', 'if true then'],
   ['src/data/queue/promote.lua', 'moved = moved + expire_messages()', "call('ZREM', P .. 'waiting', limiter)"],
 ];
 /** Field of a message with its expiry. */

@@ -45,7 +45,7 @@ export class ChildRole implements Component {
     this.#onState = options.onState;
   }
 
-  /** What it has told, or that it does not answer. */
+  /** Its report, or that it does not answer. */
   get state(): { ok: boolean; detail?: string } {
     return this.#state;
   }

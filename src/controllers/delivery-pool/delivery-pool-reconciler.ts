@@ -32,7 +32,7 @@ export interface DeliveryPoolOptions {
   defaults: PoolDefaults;
   /** Judges the environment and the files that the pods will have, as a worker does at its start. */
   judge(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
-  /** Told of what the workers may send requests to. */
+  /** Receives the addresses that the workers may send requests to. */
   reaches?: Pick<PoolReaches, 'note'> | undefined;
   /** What organizations, and this process, know besides. */
   furtherReach(): Reach;
@@ -58,7 +58,7 @@ interface InForce {
 
 const finalizer = 'posthorn.dev/drain';
 const manager = 'posthorn-controller';
-/** How soon to look again although nothing is heard of: the backlog tells nobody that it grows. */
+/** How soon to reconcile again without a change: a growing backlog triggers nothing. */
 const lookMs = 30_000;
 const scaleLookMs = 15_000;
 const obstacleLookMs = 5000;
@@ -220,7 +220,7 @@ function foreignAmong(pool: Pool, found: Found, wanted: readonly OwnedObject[]):
   };
 }
 
-/** What the API server says against the objects; null for what passes by itself. */
+/** The complaint of the API server about the objects; null for a passing error. */
 function refusalOf(error: unknown): PoolRefusal | null {
   if (!isPosthornError(error)) return null;
   const { code, message } = error as PosthornError;

@@ -15,7 +15,7 @@ export interface ShownPool {
   autoscaling: Finding | null;
 }
 
-/** What the leader knows of DeliveryPools: also of those that have no worker who could tell. */
+/** Metrics of DeliveryPools by the leader, also of those without a worker that could report. */
 export class PoolMetrics {
   readonly #workers: Gauge<'pool' | 'state'>;
   readonly #available: Gauge<'pool'>;

@@ -49,7 +49,7 @@ export class PoolObjectsClient {
     await this.#setReplicas(pool, deployment, replicas, handOverManager);
   }
 
-  /** Takes the number of pods from whoever decides it. */
+  /** Takes the number of pods from its present owner. */
   stopPods(pool: Pool, deployment: ClusterObject): Promise<ClusterObject> {
     return this.#setReplicas(pool, deployment, 0, 'posthorn-drain');
   }

@@ -23,7 +23,7 @@ const deploymentSchema = z.looseObject({
     .prefault({}),
 });
 
-/** What a Deployment says of its pods. */
+/** The state of the pods by their Deployment. */
 export interface DeploymentState {
   /** Whether it has seen what was asked of it last. */
   isCurrent: boolean;
@@ -72,7 +72,7 @@ export function isAutoscaler(kind: string): kind is AutoscalerKind {
   return kind in scalingConditions;
 }
 
-/** What an autoscaler says of itself: whether it can scale, and else why not. */
+/** The state of an autoscaler: whether it can scale, and else why not. */
 export function autoscalingFinding(kind: AutoscalerKind, autoscaler: ClusterObject): Finding {
   const { conditions } = autoscalerSchema.parse(autoscaler).status;
   const found = scalingConditions[kind].map((type) => conditions.find((each) => each.type === type));

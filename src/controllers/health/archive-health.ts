@@ -6,7 +6,7 @@ import { idOf, isLive } from '../held-ids.ts';
 import { conditionOf, type HealthConditionsOptions, isStale, lookRegularly, writeHealthConditions } from './health-conditions.ts';
 
 const archiving = 'Archiving';
-/** For so long a loss is told of. */
+/** For so long a loss is reported. */
 const toldMs = 3_600_000;
 
 export interface ArchiveHealthOptions extends HealthConditionsOptions {

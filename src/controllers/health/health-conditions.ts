@@ -33,7 +33,7 @@ export async function lookRegularly(
 /** All conditions of one manager, by their type; null: there is to be none. */
 export type HealthFindings = Readonly<Record<string, Finding | null>>;
 
-/** Whether the status of the object says something else. */
+/** Whether the status of the object differs. */
 export function isStale(object: { status?: { conditions?: readonly Condition[] } | undefined }, findings: HealthFindings): boolean {
   return Object.entries(findings).some(([type, finding]) => !says(conditionOf(object, type), finding));
 }

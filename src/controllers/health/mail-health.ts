@@ -78,7 +78,7 @@ function sendersIn({ NotificationChannel, Route }: MailHealthOptions['caches']):
   return [...channels, ...routes].filter(({ object }) => isLive(object));
 }
 
-/** What the owners of the addresses have said, by organization and address; null: they need not say anything. */
+/** Answers of the owners of the addresses, by organization and address; null: no confirmation is required. */
 async function recipientsOf(
   senders: readonly Sender[],
   { caches, mailRecipients }: MailHealthOptions,

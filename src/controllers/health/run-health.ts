@@ -34,7 +34,7 @@ const endKinds = [...healthKinds, 'NotificationChannel'] as const;
 const compareIntervalMs = 600_000;
 const retryMs = 2000;
 const deadlineMs = 30_000;
-/** A destination sums up many routes, and is told of before them as long as they have not waited longer than this. */
+/** A destination sums up many routes, and is written before them unless they have waited longer than this. */
 const yieldsMs = { Destination: 0, Route: 1000, WebhookEndpoint: 1000 };
 
 /** Brings the state of the circuits into the status of routes, destinations and webhook endpoints, until the signal aborts. */

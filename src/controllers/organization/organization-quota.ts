@@ -39,7 +39,7 @@ export interface QuotaState {
 }
 
 /**
- * The ResourceQuota of an organization: how many resources of each kind its namespace may have, whoever makes them. The garbage collector
+ * The ResourceQuota of an organization: how many resources of each kind its namespace may have, from all makers. The garbage collector
  * takes it with the organization.
  */
 export class OrganizationQuotas {

@@ -190,12 +190,12 @@ export class OrganizationReconciler {
     await publisher.publish('organization', record);
     this.#options.caches.retained.forget(id);
     if (pool.pool !== null) await pools?.assign(id, pool.pool);
-    // Rights that do not count yet are no news: nothing is said of the organization until they do.
+    // The organization gets no condition for rights that do not count yet.
     if (right.state === 'pending') return { requeueAfterMs: right.requeueAfterMs };
     // The right to keep the quota is one of them.
     const quota = right.state === 'granted' ? await quotas?.ensure(object) : undefined;
     const refused = right.state === 'refused' ? right : undefined;
-    // What is not known yet takes back nothing that was said.
+    // An unknown state withdraws no condition.
     if (pool.isUnknown === true && object.status?.conditions !== undefined) return { requeueAfterMs: poolsLookMs };
     await this.#write(
       object,

@@ -29,13 +29,13 @@ export interface OrganizationRightsOptions {
   clock: Clock;
 }
 
-/** `pending`: not granted, or not known yet to the API server; nothing is to be said of it. */
+/** `pending`: not granted, or not yet in force at the API server; it is not reported. */
 export type RightsState = { state: 'granted' } | { state: 'pending' | 'refused'; unresolved: Refusal; requeueAfterMs: number };
 
 const group = 'rbac.authorization.k8s.io';
 const manager = 'posthorn-controller';
 const components = ['api', 'controller'] as const;
-/** For so long missing rights are not told of: a binding counts a moment after it is made. */
+/** For so long missing rights are not reported: a binding counts a moment after it is made. */
 const pendingMs = 30_000;
 const firstLookMs = 250;
 const slowestLookMs = 30_000;

@@ -7,7 +7,7 @@ import { type Finding, timestamp } from '../conditions.ts';
 
 type Replay = PosthornObject<'Replay'>;
 
-/** What the status of a replay says of its run. */
+/** The run of a replay as its status has it. */
 export type ReplayProgress = Omit<StatusOf<'Replay'>, 'observedGeneration' | 'id' | 'conditions'> & { conditions: Condition[] };
 
 /** Reason of the conditions Complete and Failed: a replay with this name and spec ran for an earlier object. */
@@ -51,7 +51,7 @@ export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number)
   };
 }
 
-/** Whether the status of the object says something else. An estimate alone is no news: it changes at every look. */
+/** Whether the status of the object differs. An estimate alone is no difference: it changes at every look. */
 export function isNews({ status = {} }: Replay, progress: ReplayProgress): boolean {
   const fields = Object.entries(status).filter(([name, value]) => replayStatusFields.has(name) && value !== undefined);
   const conditions = (status.conditions ?? []).filter(({ type }) => conditionTypes.has(type)).sort(byType);
@@ -107,7 +107,7 @@ function queuedOf({ spec }: Replay, run: ReplayRun, { phase }: Sums): Finding {
   return run.phase === 'Planning' ? not('Planning', 'the plan is being made') : not('Queueing', 'messages are being queued');
 }
 
-/** The condition that says how it ended; null: it has not. */
+/** The condition of its end; null: it has not ended. */
 function endOf(object: Replay, run: ReplayRun, { skipped }: Sums): [type: string, Finding] | null {
   const { endedAtMs } = run;
   if (endedAtMs === null) return null;

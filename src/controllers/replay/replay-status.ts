@@ -26,7 +26,7 @@ const lookEveryMs = 5000;
 type Replay = PosthornObject<'Replay'>;
 
 interface Look extends ReplayStatusOptions {
-  /** Replays that have ended and whose status says so, by `finalKey`: nothing is read of them any more. */
+  /** Replays that have ended, with a status that has it, by `finalKey`: nothing is read of them any more. */
   final: Set<string>;
   turn(): Promise<void>;
 }

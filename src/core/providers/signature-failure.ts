@@ -16,7 +16,7 @@ export type SignatureFailureReason = (typeof signatureFailureReasons)[number];
 
 /**
  * Why no secret of a source vouches for a request, as the verifier of any provider says it. Holds nothing that was sent but how far its time is off: no
- * signature, no part of the body, no secret. The sender is never told.
+ * signature, no part of the body, no secret. The sender never gets it.
  */
 export interface SignatureFailure {
   reason: SignatureFailureReason;

@@ -55,13 +55,13 @@ export interface OwnEntry {
   /** Of the target. */
   org: string;
   routeId: string;
-  /** Of what is said of the organization itself: what that is about. */
+  /** Of an event about the organization itself: its subject. */
   destinationId: string;
   atMs: number;
   /** Null: a later release knows it. */
   kind: OwnKind | null;
   messageId: string | null;
-  /** Of what is said of the organization itself: the data of the event (JSON). */
+  /** Of an event about the organization itself: its data (JSON). */
   reason: string;
   /** How many of the kind were left out before it. */
   omitted: number;
@@ -141,8 +141,8 @@ export class AlertStates {
     });
     return {
       marker: text(marker),
-      entries: found.filter((each) => !each.found.has('w')).map((each) => endEntry(shard, each)),
-      own: found.filter((each) => each.found.has('w')).map((each) => ownEntry(shard, each)),
+      entries: found.filter((each) => !each.found.has(hashFields.ends.organization)).map((each) => endEntry(shard, each)),
+      own: found.filter((each) => each.found.has(hashFields.ends.organization)).map((each) => ownEntry(shard, each)),
     };
   }
 
@@ -211,30 +211,30 @@ interface RawEntry {
 }
 
 function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
-  const message = found.get('m') ?? '-';
+  const message = found.get(hashFields.ends.message) ?? '-';
   return {
     entry,
-    org: found.get('w') ?? '',
-    routeId: found.get('rt') ?? '',
-    destinationId: found.get('d') ?? '',
-    atMs: Number(found.get('at')),
-    kind: ownKindsByLetter.get(found.get('k') ?? '') ?? null,
+    org: found.get(hashFields.ends.organization) ?? '',
+    routeId: found.get(hashFields.ends.ownRoute) ?? '',
+    destinationId: found.get(hashFields.ends.destination) ?? '',
+    atMs: Number(found.get(hashFields.ends.atMs)),
+    kind: ownKindsByLetter.get(found.get(hashFields.ends.kind) ?? '') ?? null,
     messageId: message === '-' ? null : recordId('msg_', shard, message),
-    reason: found.get('y') ?? '',
-    omitted: Number(found.get('x')),
-    hop: Number(found.get('h') ?? '0'),
+    reason: found.get(hashFields.ends.details) ?? '',
+    omitted: Number(found.get(hashFields.ends.omitted)),
+    hop: Number(found.get(hashFields.ends.hops) ?? '0'),
   };
 }
 
 function endEntry(shard: number, { entry, found }: RawEntry): EndEntry {
-  const message = found.get('m') ?? '-';
+  const message = found.get(hashFields.ends.message) ?? '-';
   return {
     entry,
-    routeId: found.get('r') ?? '',
-    destinationId: found.get('d') ?? '',
-    atMs: Number(found.get('at')),
-    kind: found.get('k') ?? '',
-    count: Number(found.get('n')),
+    routeId: found.get(hashFields.ends.route) ?? '',
+    destinationId: found.get(hashFields.ends.destination) ?? '',
+    atMs: Number(found.get(hashFields.ends.atMs)),
+    kind: found.get(hashFields.ends.kind) ?? '',
+    count: Number(found.get(hashFields.ends.count)),
     messageId: message === '-' ? message : recordId('msg_', shard, message),
   };
 }

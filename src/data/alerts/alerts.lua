@@ -4,7 +4,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts):
---   org, '' where it is not known any more; route; its destinations
+--   org, '' where it is unknown; route; its destinations
 --   wanted: letters of the alerts that are wanted, in the order in which they go; '' forgets everything
 --   failure_threshold: failures in a row before the first alert
 --   window_ms: length of a window; confirm_ms: after which what is not confirmed is due again
@@ -13,7 +13,7 @@
 --   pagers {channel_id, routing_key}: channels that have incidents and get the route's alerts
 --   confirmed {field, number, decided_at_ms}
 --   entries of the log {entry, destination_id, at_ms, kind, count, message_id}
--- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
+-- Reply: {ms until the next call is due or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
 -- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
 --
 -- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
@@ -22,9 +22,9 @@
 -- closed)
 -- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
 -- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
--- `<channel> <route>`, `alerts` sorted set of the routes by when they are to be looked at.
+-- `<channel> <route>`, `alerts` sorted set of the routes by when they are due.
 -- @include "../shard/includes/shard.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local given = decoded(ARGV[1])
 local route, wanted = given.route, given.wanted

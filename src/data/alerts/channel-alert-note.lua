@@ -6,7 +6,7 @@
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): channel; message; alert (JSON); max_lines that are kept, for kept_ms; attempted_at_ms: end of the
 -- attempt; has_arrived.
 -- Reply: 1.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local call = redis.call
 

@@ -3,7 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] reader, [2] for how long (ms) it is the only one, [3] how many entries at most.
--- Reply: {0 somebody else reads, 1; marker of the shard; entries}.
+-- Reply: {0 another reader reads, 1; marker of the shard; entries}.
 -- @include "../shard/includes/shard.lua"
 
 if call('EXISTS', P .. 'ends') == 0 then

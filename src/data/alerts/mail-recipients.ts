@@ -7,7 +7,7 @@ import { type RateLimiterOptions, takeRequest } from '../intake/rate-limit.ts';
 /** How long a process has to send a link; one that dies meanwhile leaves it to others. */
 const sendingMs = 600_000;
 
-/** Hash of an organization: address → what its owner has said. `RedisMessagePurger` removes it with the organization. */
+/** Hash of an organization: address → the answer of its owner. `RedisMessagePurger` removes it with the organization. */
 export function mailRecipientsKey(prefix: string, org: string): string {
   return `${prefix}{recipients:${org}}`;
 }

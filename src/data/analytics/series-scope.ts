@@ -1,3 +1,4 @@
+import { hashFields } from '../shard/hash-fields.ts';
 import { groupOfId, groupOfTarget } from './period-counts.ts';
 import { DeliveryStatistics, openedBucket, retriedBucket } from './statistics.ts';
 import { tallyField } from './statistics-sums.ts';
@@ -78,8 +79,19 @@ export function addPart(point: SeriesPoint, part: Part, numbers: readonly number
   }
 }
 
-const positions: Readonly<Record<string, number>> = { d: 0, o: 0, e: 0, f: 1, x: 1, m: 2, n: 2, u: 2, s: 3 };
-const beyondBuckets: Readonly<Record<string, number>> = { r: retriedBucket, c: openedBucket };
+const { tally } = hashFields;
+const positions: Readonly<Record<string, number>> = {
+  [tally.delivered]: 0,
+  [tally.deliveredInBatch]: 0,
+  [tally.events]: 0,
+  [tally.failed]: 1,
+  [tally.heldBack]: 1,
+  [tally.moved]: 2,
+  [tally.made]: 2,
+  [tally.unsent]: 2,
+  [tally.durationMs]: 3,
+};
+const beyondBuckets: Readonly<Record<string, number>> = { [tally.retried]: retriedBucket, [tally.circuitOpenings]: openedBucket };
 
 /** The list that a field of a tally (`../shard/includes/count.lua`) becomes when it is folded, and the field it becomes part of. */
 export function talliedNumbers(field: string, count: number): { id: string; numbers: number[] } {

@@ -1,3 +1,4 @@
+import { hashFields } from '../shard/hash-fields.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 import { DeliveryStatistics, type TargetStatistics } from './statistics.ts';
 
@@ -51,9 +52,9 @@ export class StatisticsSums {
 
   #addCount(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
     const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
-    if (what === 'e') addTo(this.events, id, count);
-    else if (what === 'x') addTo(this.#heldBack(id), id, count);
-    else if (what === 'u') this.#addUnsent(id, count);
+    if (what === hashFields.tally.events) addTo(this.events, id, count);
+    else if (what === hashFields.tally.heldBack) addTo(this.#heldBack(id), id, count);
+    else if (what === hashFields.tally.unsent) this.#addUnsent(id, count);
     else for (const statistics of of(id)) statistics.addTallied(what, bucket, count);
   }
 }

@@ -1,5 +1,6 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { LatencyHistogram } from '../../core/latency-histogram.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 
 /** Stand in the place of a bucket (`../queue/includes/statistics.lua`). */
 export const retriedBucket = 161;
@@ -48,12 +49,13 @@ export class DeliveryStatistics {
 
   /** Adds what a tally has of a target, as `../shard/includes/count.lua` describes it: a letter, a bucket or '', and how many. */
   addTallied(what: string, bucket: string, count: number): void {
-    if (what === 'd' || what === 'o') this.delivered += count;
-    if (what === 'f') this.failed += count;
-    if (what === 'm') this.movedAway += count;
-    if (what === 'r') this.retried += count;
-    if (what === 'c') this.circuitsOpened += count;
-    if (what === 's') this.latencySumMs += count;
+    const { tally } = hashFields;
+    if (what === tally.delivered || what === tally.deliveredInBatch) this.delivered += count;
+    if (what === tally.failed) this.failed += count;
+    if (what === tally.moved) this.movedAway += count;
+    if (what === tally.retried) this.retried += count;
+    if (what === tally.circuitOpenings) this.circuitsOpened += count;
+    if (what === tally.durationMs) this.latencySumMs += count;
     if (bucket !== '') this.latencies.add(Number(bucket), count);
   }
 

@@ -10,7 +10,7 @@
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/order.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local function failures_of(noted)
   local failures = {}

@@ -45,9 +45,9 @@ local function entries_of(event)
     outbox = {}
     for _, found in ipairs(call('XRANGE', P .. 'out', '-', '+')) do
       local f = fields_of(found)
-      if f.k == 'x' and f.s == own_shard then
-        local of = outbox[f.e] or { 0, 0 }
-        outbox[f.e] = { of[1] + 1, of[2] + select(2, string.gsub(f.t, '[^\n]+', '')) }
+      if f[F.outbox.kind] == 'x' and f[F.outbox.shard] == own_shard then
+        local of = outbox[f[F.outbox.event]] or { 0, 0 }
+        outbox[f[F.outbox.event]] = { of[1] + 1, of[2] + select(2, string.gsub(f[F.outbox.lines], '[^\n]+', '')) }
       end
     end
   end

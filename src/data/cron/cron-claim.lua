@@ -1,6 +1,6 @@
--- Claims slots of jobs and gives their runs to the workers: each slot once, whoever claims it. A job whose run before still waits gets
--- no second one: that run is for the newer slot then (cron-take.lua). A slot more than two seconds ahead of Redis has not come: whose
--- clock is fast cannot claim the future.
+-- Claims slots of jobs and queues their runs for the workers. Each slot is claimed once, also when several schedulers try. A job whose earlier run still waits
+-- gets no second one: that run takes the newer slot (cron-take.lua). A slot more than two seconds ahead of Redis is not claimed, so a scheduler whose clock is
+-- fast cannot claim the future.
 --
 -- KEYS[1] `slots`, [2] `last`, [3] `waiting`, [4] `ready`, [5] `bell`, [6] `q:`, what the keys of the queues begin with, [7] `pools`; see
 -- `cron-keys.ts`.

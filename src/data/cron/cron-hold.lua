@@ -4,7 +4,7 @@
 -- KEYS[1] `runs`, [2] `held`, [3] `ran`; see `cron-keys.ts`.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the run; job; lost_after_ms; text of the run.
 -- Reply: 1. Sent again it holds the same run from then on.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local call = redis.call
 local run = decoded(ARGV[1])

@@ -1,5 +1,5 @@
--- Takes note of jobs: those that are new, or whose schedule has changed, are claimed up to now, so that no slot of before is made up.
--- Nothing is claimed beyond the time of Redis; a slot noted a minute ahead or more, by a clock that was fast, is put back to it.
+-- Notes jobs. Jobs that are new, or whose schedule has changed, are claimed up to now, so that no earlier slot is made up.
+-- Nothing is claimed beyond the time of Redis. A slot a minute or more ahead, noted by a clock that was fast, is set back to that time.
 --
 -- KEYS[1] `slots`; see `cron-keys.ts`.
 -- ARGV[1] now in ms by the scheduler's clock, then per job: [1] job, [2] revision of its schedule.

@@ -5,7 +5,7 @@
 -- see `cron-keys.ts`.
 -- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3] mark of the pool (`pool-mark.ts`),
 -- [4…] organizations that get no more here.
--- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
+-- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it returns the same runs.
 -- @include "../tasks/includes/bounded-bell.lua"
 local call = redis.call
 local clock = call('TIME')

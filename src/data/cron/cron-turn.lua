@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Takes or keeps the turn of one scheduler, and tells it which runs are lost.
+-- Takes or keeps the turn of one scheduler, and returns the runs that are lost.
 --
 -- KEYS[1] `turn`, [2] `held`, [3] `runs`; see `cron-keys.ts`.
 -- ARGV[1] scheduler, [2] length of a turn in ms.

@@ -6,7 +6,7 @@
 -- max_executions, max_body_bytes of all bodies; oldest_ms: start of the oldest that is kept (the newest stays all the same); kept_ms: for how long the
 -- history of a job lives that runs no more.
 -- Reply: 1, or 0 when it had ended before or its job is deleted.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local call = redis.call
 local execution = decoded(ARGV[1])

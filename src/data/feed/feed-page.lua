@@ -6,7 +6,7 @@
 -- Reply: {rows {id, fields}; without org the organizations that have lost rows behind the position, up to the last of these rows}; nil: rows of the
 -- organization, or of any, may be lost.
 -- @include "../shard/includes/shard.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local wanted = decoded(ARGV[1])
 local first, count = wanted.after, wanted.max_rows

@@ -8,7 +8,7 @@
 -- @include "../shard/includes/packed.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/ulid.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 -- What a record has besides the event, and what is assumed of an attempt that does not have the short form.
 local bytes_of_record, bytes_of_attempt = 1024, 12288

@@ -7,7 +7,7 @@
 -- Reply: 1, or 0 when another worker has noted it.
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/archive.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 -- For so long a loss of messages is reported.
 local reported_ms = 3600000

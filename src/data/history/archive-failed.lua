@@ -7,7 +7,7 @@
 -- Reply: failures in a row.
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/archive.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local failure = decoded(ARGV[1])
 local org = failure.org

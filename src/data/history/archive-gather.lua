@@ -3,7 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many entries to look at, [2] how many that wait are written at once, [3] and else after how long (ms).
--- Reply: 1 when there is more to look at.
+-- Reply: 1 when there is more to read.
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/archive.lua"
 

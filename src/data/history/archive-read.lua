@@ -8,7 +8,7 @@
 -- @include "../shard/includes/packed.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/view.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local range = decoded(ARGV[1])
 local limit = range.max_messages

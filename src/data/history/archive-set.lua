@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Says whether an organization has an archive, and where. What it had finished before is looked through, too. An archive that ends forgets
--- nothing of what it has written, for one that begins again.
+-- Stores whether an organization has an archive, and its destination. Messages that had finished before belong to the archive, too. The position of an
+-- archive that ends is kept, for one that begins again.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] destination, or '' while there is none; absent: no archive.

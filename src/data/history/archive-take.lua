@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Gives out an organization of the pool whose archive has something to write. Nobody else gets it until the time is over.
+-- Gives out an organization of the pool whose archive has something to write. No other worker gets it until the time is over.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] for how long (ms), [2] mark of the pool (../shard/includes/pools.lua), [3] most organizations to look at, then those that the caller is
+-- ARGV[1] for how long (ms), [2] mark of the pool (../shard/includes/pools.lua), [3] how many organizations to read at most, then those that the caller is
 -- writing already.
--- Reply: {organization, destination or ''}, or nil: there is none among those looked at. The next call goes on behind them.
+-- Reply: {organization, destination or ''}, or nil: there is none among those that were read. The next call continues behind them.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/pools.lua"
 

@@ -3,7 +3,7 @@
 -- cancel is noted (cancelled.lua); it ends instead of being tried again.
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the one where the messages are now.
--- ARGV[1] organization, [2] who cancels, a name without line feeds; then per message: message, `<lane>/<entry>` where it stands in a lane, or '' for not known.
+-- ARGV[1] organization, [2] who cancels, a name without line feeds; then per message: message, `<lane>/<entry>` where it is in a lane, or '' for not known.
 -- Reply: per message `done` cancelled, or it was before; `noted`; `ended` it had ended; `gone` the organization has no such message here; `moved` it is in
 -- another shard, or on its way there; or where it is to be looked for: `seek <target>`, with ` r` when the target has a lane of retries.
 -- @include "../shard/includes/shard.lua"
@@ -75,7 +75,7 @@ local function cancel(id, place)
     return 'noted'
   end
   if not retry_over(n, id) then
-    -- A place that a search has found comes first: a worker that knows no deadlines leaves the noted entry as it was.
+    -- A place that a search has found comes first: a worker that supports no deadlines leaves the noted entry as it was.
     local lane, entry = place_in_lanes(id, n, m[7] or m[6], place ~= '' and place or m[8] or '', t[2])
     if not lane then
       return 'seek ' .. n .. (t[2] and ' r' or '')

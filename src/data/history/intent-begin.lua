@@ -9,7 +9,7 @@
 -- would exceed the month; {'many'}: too many intents are open. step…: untold_step() of ../intake/includes/intake.lua.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/intents.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local begun = decoded(ARGV[1])
 local intent, month, messages, limit = begun.intent, begun.month, begun.messages, begun.limit

@@ -7,7 +7,7 @@
 -- Reply: 1, or 0 when it has ended before.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/intents.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local ended = decoded(ARGV[1])
 local intent = ended.id

@@ -40,7 +40,7 @@ export class IntentFinisher {
       if (signal?.aborted) return false;
       try {
         const known = await this.#intents.find(account, id);
-        // Whoever has begun it may ask again: its connection was lost before it had the answer.
+        // The client that began it may send it again: its connection was lost before it had the answer.
         if (known !== null && 'intent' in known) await finishIntent(this.#options, account, { ...known.intent, isAskedAgain: true });
       } catch (error) {
         isFinished = false;

@@ -49,13 +49,13 @@ interface MessageIntentsOptions {
   redis: RedisClient;
   prefix: string;
   clock: Clock;
-  /** Absent: nobody is told what intents make of the month. */
+  /** Absent: intents publish no steps of the month. */
   quotaSteps?: Pick<QuotaSteps, 'reached'>;
 }
 
 /**
- * What was begun with several messages, noted before it is begun, so that whoever comes across it finishes it; and counted against the month in the
- * same step, so that the count is exact whoever dies where. Each in the slot of its organization. Rejects with UNAVAILABLE when Redis does not answer.
+ * What was begun with several messages, noted before it is begun, so that any process that finds it finishes it; and counted against the month in the
+ * same step, so that the count is exact after a crash at any point. Each in the slot of its organization. Rejects with UNAVAILABLE when Redis does not answer.
  */
 export class MessageIntents {
   readonly #options: MessageIntentsOptions;

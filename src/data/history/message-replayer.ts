@@ -29,7 +29,7 @@ interface Options {
   shards?: () => number;
   /** Of Redis, where it has no maxmemory of its own. */
   memoryLimitBytes?: number | undefined;
-  /** Absent: nobody is told what replays make of the month. */
+  /** Absent: replays publish no steps of the month. */
   quotaSteps?: Pick<QuotaSteps, 'reached'>;
 }
 

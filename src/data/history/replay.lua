@@ -3,9 +3,14 @@
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the old messages and of the new ones.
 -- ARGV[1] most messages that may wait at a target for a replay that is paced, or '' for one that is not; [2] where all of them go instead:
--- `<shard>/<destination>`, which its caller judges, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay stand in the lane of retries, unless their target forms batches.
--- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message, or no target for it; `payload`: its event is gone, or of a paced replay the message; of a paced replay
--- `disabled`, `circuit` or `target_full`: its target takes none now; `ordered`: never, since its messages go out in order. `full`, and nothing is made: too much memory is in use.
+-- `<shard>/<destination>`, which the caller has judged, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay are in the lane of retries, unless their target forms batches.
+-- Reply: per message one of
+--   1            made, also by an earlier call with the same arguments
+--   `gone`       there is no such message, or no target for it
+--   `payload`    its event is gone; in a paced replay also: the message is gone
+--   `disabled`, `circuit`, `target_full`   in a paced replay: its target takes none now
+--   `ordered`    in a paced replay: its target takes none at any time, because its messages go out in order
+-- or `full`, and nothing is made: too much memory is in use.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"
@@ -117,7 +122,7 @@ for _, each in ipairs(pending) do
   event_refs(m[1], { new })
   local home, home_key = home_of(m[1])
   if home then
-    send(home, 'n', 'e', home_key, 'm', new)
+    send(home, 'n', F.outbox.event, home_key, F.outbox.message, new)
   end
   call('HINCRBY', ctl, F.control.open_messages, 1)
   local max = m[4] or '1'

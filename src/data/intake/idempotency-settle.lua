@@ -7,7 +7,7 @@
 -- ARGV[3]  'answer' keeps ARGV[4], 'release' forgets the key, 'renew' lets the claim hold for ARGV[4] milliseconds more
 -- ARGV[5]  how long the answer is kept, in milliseconds; with 'answer'
 -- ARGV[6]  1 when it is spare, else 0; with 'answer'
--- Answers 1, or 0 when the claim is no longer ours.
+-- Returns 1, or 0 when the claim is no longer ours.
 local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
 local key, own, step = ARGV[1], ARGV[2], ARGV[3]
 local stored = redis.call('HGET', answers, key)

@@ -113,7 +113,7 @@ export class IdempotencyClaim {
     return this.#settle('release');
   }
 
-  /** As if this process had died: whoever claims the key next takes over. */
+  /** As if this process had died: the next claim of the key takes over. */
   abandon(): Promise<boolean> {
     return this.#settle('renew', 0);
   }

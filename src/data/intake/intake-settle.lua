@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Says what has become of an event that was claimed.
+-- Stores the outcome of an event that was claimed.
 --
 -- KEYS: see includes/intake.lua.
 -- ARGV[1] event, ARGV[2] marks, separated by a space, or '', ARGV[3] window in milliseconds, ARGV[4] month, ARGV[5] number of messages, ARGV[6] '1' when messages are

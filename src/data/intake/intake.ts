@@ -70,7 +70,7 @@ export function endOfMonthMs(ms: number): number {
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
 }
 
-/** What is said of one message too many: to be tried again in the next month (UTC). */
+/** The error of one message too many: to be tried again in the next month (UTC). */
 export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornError {
   return new PosthornError(
     'QUOTA_EXCEEDED',
@@ -101,7 +101,7 @@ interface RedisIntakeOptions {
   redis: RedisClient;
   prefix: string;
   clock: Clock;
-  /** Absent: nobody is told. */
+  /** Absent: no event is published. */
   quotaSteps?: Pick<QuotaSteps, 'reached'>;
 }
 

@@ -48,7 +48,7 @@ export async function takeRequest(
 }
 
 /**
- * Requests of an organization, by default per minute. Without Redis nobody is refused, but whoever has waited for it is told UNAVAILABLE: what the request is
+ * Requests of an organization, by default per minute. Without Redis no request is refused, but a request that has waited for it gets UNAVAILABLE: what the request is
  * for would wait as long again.
  */
 export class RateLimiter {

@@ -10,7 +10,7 @@
 --   organization; requests in all, the times first_ms and last_ms of the first and of the newest one; entries {first, last, requests, seconds behind, user
 --   agent, description}, all of them texts.
 -- Reply: how many entries there are.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local call = redis.call
 local failed = decoded(ARGV[1])

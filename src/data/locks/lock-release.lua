@@ -4,7 +4,7 @@
 -- ARGV[1]  our token
 -- ARGV[2]  how long the notes are kept, in milliseconds
 -- ARGV[3…] topic, text, topic, text, …
--- Answers 1, or 0 when the lock has run out meanwhile.
+-- Returns 1, or 0 when the lock has run out meanwhile.
 for i = 3, #ARGV, 2 do
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
 end

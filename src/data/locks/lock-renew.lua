@@ -2,7 +2,7 @@
 -- KEYS[1]  the lock
 -- ARGV[1]  our token
 -- ARGV[2]  how long it holds from now, in milliseconds
--- Answers 1, or 0 when the lock has run out meanwhile.
+-- Returns 1, or 0 when the lock has run out meanwhile.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 0
 end

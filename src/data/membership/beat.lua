@@ -4,11 +4,11 @@
 -- KEYS[1] `alive`: sorted set of workers by the end of their life (ms); [2] `slots`: hash of what each can do at a time; [3] `shards`:
 -- how many shards there are; [4] `pulse`: hash, last: time of the last heartbeat of any worker, mute: no worker is declared dead before this time;
 -- [5] `versions`: hash of the release that each runs. Workers of earlier releases have no field there, and do not remove those of others.
--- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the worker, its slots and version; lifetime_ms; shards: how many it knows.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the worker, its slots and version; lifetime_ms; shards: how many it has.
 -- Reply: {slots of all living workers of its pool (ids end with its mark, `@<pool>` or nothing), how many shards there are, dead workers}.
 --
 -- After an outage of Redis the first worker to beat would find all others dead: so each gets one full lifetime before it is declared dead.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local call = redis.call
 local clock = call('TIME')

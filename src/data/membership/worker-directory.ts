@@ -105,12 +105,12 @@ export class RedisWorkerDirectory {
     return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
   }
 
-  /** The worker ends; others put back what it may still hold. */
+  /** The worker ends; others requeue its leases. */
   async leave(worker: string, { mayHoldWork }: { mayHoldWork: boolean }): Promise<void> {
     await this.#leave(worker, mayHoldWork ? 'held' : 'end');
   }
 
-  /** What a dead worker held was put back in all shards. */
+  /** The leases of a dead worker were requeued in all shards. */
   async forget(worker: string): Promise<void> {
     await this.#leave(worker, 'dead');
   }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Says which pool of workers serves organizations. What workers of another one hold they finish.
+-- Stores the pool whose workers serve organizations. Workers of another one finish what they hold.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] mark of the pool (../shard/includes/pools.lua), then organizations.

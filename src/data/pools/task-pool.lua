@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Says workers of which pool take the tasks of an organization. Those that wait go there.
+-- Stores the pool whose workers take the tasks of an organization, and moves the tasks that wait there.
 --
 -- KEYS[1] `pools`, [2] `q`, [3] `bell`, [4] `o:<org>`, [5] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
 -- ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).

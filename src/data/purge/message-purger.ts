@@ -46,7 +46,7 @@ export class RedisMessagePurger implements MessagePurger {
           if (await this.#purgeShards(each, signal)) hasFound = true;
         }
       }
-      // Whoever takes what waits finds that it is of nobody.
+      // A worker that takes what waits finds that its organization is gone.
       await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
       await purgeSessions({ redis: this.#redis, prefix: this.#prefix }, org);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));

@@ -8,7 +8,7 @@
 --     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (../shard/includes/chunks.lua), behind
 --     that, `<token>/<bytes>`;
 --   its text (see event-text.ts);
---   where it is kept: what is to be answered to whoever sends the event again;
+--   where it is kept: the response to a duplicate of the event;
 --   per target `<message> <route> <destination> <largest number of attempts>` (this as in new-message.lua);
 --   per message that breaks the schema of its route `<message> <route> <destination>`, the destination for whose alerts it counts as a failure, or `-`;
 --     and what it breaks;
@@ -17,7 +17,7 @@
 --     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
--- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what stands in its way.
+-- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what is in its way.
 -- @include "includes/account.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/chunks.lua"
@@ -42,7 +42,7 @@ if state[1] then
   return 'full'
 end
 local over = accounts_of(state[2] or '')
--- Up to how many unfinished bytes here nobody need look at the accounts; nil: there is no limit.
+-- Unfinished bytes here up to which the accounts need no check; nil: there is no limit.
 local lease = state[3] ~= '-' and tonumber(state[3] or '0') or nil
 local unfinished = lease and tonumber(call('HGET', P .. 'ub', '*') or '0')
 
@@ -75,15 +75,15 @@ local function target_of(name, org, route, destination)
   return n
 end
 
--- Whether the event has to wait for a look at the accounts (`look`), or its account is over its share (`over`). One that is stored is neither, and what
--- Posthorn itself has to say is little, and most wanted then.
+-- Whether the event has to wait for a check of the accounts (`look`), or its account is over its share (`over`). An event that is stored is neither, and so are
+-- Posthorn's own events, which are few and needed most then.
 local function refusal(e)
   local is_alert = string.byte(e.org) == 126
   local why = not is_alert and (over[account_of(e.org)] and 'over' or lease and unfinished >= lease and 'look') or nil
   return why and call('EXISTS', P .. 'e:' .. e.id) == 0 and why or nil
 end
 
--- What stands in the way of storing the event, looked for before the first write.
+-- What is in the way of storing the event, looked for before the first write.
 local function obstacle(e)
   if e.token and not chunks.are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
     return 'chunks'
@@ -102,7 +102,7 @@ local function obstacle(e)
   return nil
 end
 
--- Puts messages that are made elsewhere, or here later, into the outbox. Returns how many will be here, the other shards as they stand in `far`,
+-- Puts messages that are made elsewhere, or here later, into the outbox. Returns how many will be here, the other shards as they are in `far`,
 -- and the entries.
 local function send_entries(e)
   local here, far, sent = 0, '', {}
@@ -220,7 +220,7 @@ local function store(e)
     routes[route] = true
   end
   if has_further then
-    sent[#sent + 1] = send(own_shard, 'w', 'e', e.id, 'f', e.from, 'u', e['until'])
+    sent[#sent + 1] = send(own_shard, 'w', F.outbox.event, e.id, F.outbox.walk_from, e.from, F.outbox.walk_until, e['until'])
     far = far .. ' ' .. own_shard .. 'w'
   end
   if far ~= '' then

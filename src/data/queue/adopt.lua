@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Gives a worker what it holds without knowing it: a reply of dequeue that was lost on the way.
+-- Returns the leases of a worker that the worker does not list: the reply of dequeue was lost.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] worker, [2] hold time in ms; then the handles `<lane>/<entry>` that it knows.
+-- ARGV[1] worker, [2] hold time in ms; then the handles `<lane>/<entry>` that it lists.
 -- Reply: {targets, jobs, texts} (includes/jobs.lua).
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"

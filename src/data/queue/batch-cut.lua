@@ -6,7 +6,7 @@
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): worker; handle; id of the batch; last: the last member that stays; first: the first that leaves.
 -- Reply: 1 when the batch ends with that member now, or 0 when the worker holds it no more, or its members are others.
 -- @include "../shard/includes/shard.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "../shard/includes/batch.lua"

@@ -256,7 +256,7 @@ const allAccounts = '*';
 /** Deliveries need a while to make room. */
 const overRetrySeconds = 10;
 
-/** What is said where an account that has more than its share would get more. */
+/** The error where an account that has more than its share would get more. */
 export function overShare(): PosthornError {
   return new PosthornError(
     'QUEUE_FULL',

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { fields } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { type CircuitTransition, circuitStateOf } from './circuits.ts';
@@ -117,12 +118,12 @@ class StreamReader {
 
 function transitionOf(flat: readonly string[]): CircuitTransition {
   const entry = fields(flat);
-  const field = (name: string): string => entry.get(name) ?? '';
+  const field = (word: keyof typeof hashFields.transitions): string => entry.get(hashFields.transitions[word]) ?? '';
   return {
-    routeId: field('r'),
-    destinationId: field('d'),
-    state: circuitStateOf(field('s')),
-    atMs: Number(field('at')),
-    consecutiveFailures: Number(field('f')),
+    routeId: field('route'),
+    destinationId: field('destination'),
+    state: circuitStateOf(field('state')),
+    atMs: Number(field('atMs')),
+    consecutiveFailures: Number(field('consecutiveFailures')),
   };
 }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Closes the circuits of named targets, whatever their state.
+-- Closes the circuits of named targets in any state.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, then pairs of route and destination.

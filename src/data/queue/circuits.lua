@@ -5,8 +5,8 @@
 -- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed, [3] of this organization
 -- alone, if it is there.
 -- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
--- state began (ms or ''), outage began, last failure, last success, end of the cooldown, record of the last failed attempt or ''}}. The last
--- is told of named targets alone.
+-- state began (ms or ''), outage began, last failure, last success, end of the cooldown, record of the last failed attempt or ''}}. Only named targets
+-- have the last one.
 -- @include "../shard/includes/shard.lua"
 
 -- What is stored of the newest failed attempt; of a webhook endpoint, of the newest attempt.

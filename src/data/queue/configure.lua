@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Sets what dequeue must know of a target: the throttle of its limiter, its circuit and
--- failover, or that it is paused.
+-- Stores the setting of a target for dequeue: the throttle of its limiter, its circuit and failover, or that it is paused.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts):
@@ -16,7 +15,7 @@
 -- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"

@@ -142,7 +142,7 @@ describe('a worker that is gone', () => {
     const event = newEvent();
     await suite.acceptor.accept(event);
     const [lost] = await dequeue('w1');
-    expect(await suite.queue.reclaim(['w1'])).toMatchObject({ putBack: 1 });
+    expect(await suite.queue.reclaim(['w1'])).toMatchObject({ requeued: 1 });
     const [found] = await dequeue('w2');
     expect(found?.messageId).toBe(lost?.messageId);
     expect(found?.handle).not.toBe(lost?.handle);
@@ -162,7 +162,7 @@ describe('a worker that is gone', () => {
   test('takes nothing from one that lives', async () => {
     await suite.acceptor.accept(newEvent());
     await dequeue('w1');
-    expect(await suite.queue.reclaim(['w2'])).toMatchObject({ putBack: 0 });
+    expect(await suite.queue.reclaim(['w2'])).toMatchObject({ requeued: 0 });
   });
 });
 

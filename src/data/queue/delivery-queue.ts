@@ -17,7 +17,7 @@ export interface Target {
   circuitGeneration: number;
   /** Its attempts count as slow ones (`includes/slow.lua`). */
   isSlow: boolean;
-  /** The setting by which the work was taken gives out one message at a time, in order. */
+  /** The setting by which the work was taken leases one message at a time, in order. */
   isInOrder: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface SharedLimiter {
   windows: readonly { ms: number; most: number }[];
 }
 
-/** What the queue must know of a target before it gives out its work. */
+/** The setting of a target that the queue needs before it leases its work. */
 export interface TargetSetting {
   /** Changes whenever anything below does. */
   revision: string;
@@ -130,7 +130,7 @@ export type UnsentMember = { messageKey: string } & (
 export interface Batch {
   /** A ULID. */
   id: string;
-  /** What the setting of the target said when the batch was formed. */
+  /** By the setting of the target when the batch was formed. */
   layout: string;
   /** Oldest first. */
   members: BatchMember[];

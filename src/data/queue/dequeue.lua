@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, the
--- concurrency and rate of its limiter, and the limiter that it shares with others. What is given stands in `held` until it is settled. Messages of a target whose circuit is
+-- concurrency and rate of its limiter, and the limiter that it shares with others. What is given is in `held` until it is settled. Messages of a target whose circuit is
 -- open, or that does not serve, move on (failover.lua).
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] slots of the
+-- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is requeued, [4] slots of the
 -- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
 -- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its
 -- pool, [7] accounts that get nothing, separated by spaces.
@@ -136,7 +136,7 @@ local function read_in_order(n, has_retries)
   return read(n, nil, 1)
 end
 
--- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; answers how many it looked at, and how many stay.
+-- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; returns how many it looked at, and how many stay.
 local function move_on(n, org, t, why, quantum)
   local entries, is_empty = read(n, t[F.target.has_retry_lane], quantum)
   local stay = 0
@@ -164,7 +164,7 @@ local function move_on(n, org, t, why, quantum)
   return #(entries or {}), stay
 end
 
--- What cannot move waits until the target serves again, or somebody looks at its setting.
+-- What cannot move waits until the target serves again, or its setting is applied again.
 local function hold(n, org)
   deactivate(n, org)
   call('HSET', P .. 't:' .. n, F.target.paused_since_ms, whole(now))
@@ -210,7 +210,7 @@ local target_fields = {
   F.target.seen_fresh_entry, F.target.seen_retry_entry, F.target.in_order,
 }
 
--- Serves one target; answers how many messages it gave, and what that counts towards its share.
+-- Serves one target; returns how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
   local key = P .. 't:' .. n
   local values = call('HMGET', key, unpack(target_fields))
@@ -315,7 +315,7 @@ local function serve(n, org, start, quantum)
   else
     entries, is_empty = read(n, t[F.target.has_retry_lane], allowed)
     if entries and not is_empty and not t[F.target.has_retry_lane] and under_way == 0 then
-      -- What it has was given out: no second visit to find that out.
+      -- All that it has was leased: it needs no second visit.
       is_empty = lane_length(n) == #entries
     end
   end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Sends what a target has queued away, because its route or destination is gone: to a failover destination that is free or, what came from another
--- destination, back there; else to the dead letters. At most 100 messages per call. What workers hold at the moment is settled by them.
+-- Empties the queue of a target whose route or destination is gone. A message moves to a failover destination that is free. One that came from another
+-- destination may move back there. All others become dead letters. At most 100 messages per call. Workers settle what they hold.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] target, [2] reason, [3] `<` and the failover destinations as in configure.lua, separated by spaces; '' where the route is gone.

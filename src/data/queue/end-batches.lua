@@ -23,7 +23,7 @@
 local budget = tonumber(ARGV[1])
 local closed = 0
 
--- What the batch knows of its attempts: in their short form, and of the last one the long form, if it has any.
+-- The attempts of the batch: all in their short form, the last one also in its long form, if it has any.
 local function attempts_of(id, count)
   if count == 0 then
     return {}, false
@@ -45,7 +45,7 @@ local function attempts_fields(message, batch, count)
       fields[#fields + 1] = before + k
       fields[#fields + 1] = batch.short[k] or ''
     end
-    -- Of attempts that came to nothing in the end, the last one says why; one that delivered has a long form only when it warns.
+    -- The last of the failed attempts has the reason. One that delivered has a long form only with a warning.
     if batch.long and count == batch.attempts then
       call('HSET', P .. 'a:' .. message, before + count, batch.long)
     end
@@ -139,13 +139,13 @@ local function end_member(message, batch)
   if how == 'f' then
     call('HSET', key, unpack(fields))
     if batch.attempts > 0 then
-      count_end(batch.org, batch.target, batch.destination, 'm')
+      count_end(batch.org, batch.target, batch.destination, F.tally.moved)
     end
     move_member(message, batch)
     return
   end
   feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
-  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, nil, how == 'd' and 'o' or nil) }
+  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, nil, how == 'd' and F.tally.delivered_in_batch or nil) }
   if how == 'd' and batch.has_alerts then
     note_success(message, batch.org, batch.route, batch.destination)
   end

@@ -5,7 +5,7 @@
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry of the outbox, [2] where the walk goes on, or '' at its end; then per entry that is to be made shard, how many messages, the messages as
 -- the outbox has them.
--- Reply: the entries that stand for what is left, none when somebody else has moved it on; `full`: too much memory is in use.
+-- Reply: the entries that stand for what is left, none when another caller has moved it on; `full`: too much memory is in use.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/unfinished.lua"
@@ -21,7 +21,7 @@ if call('HGET', ctl, F.control.full) then
   return 'full'
 end
 local f = fields_of(found)
-local event, sent = f.e, {}
+local event, sent = f[F.outbox.event], {}
 end_sending(ARGV[1])
 if call('EXISTS', P .. 'e:' .. event) == 0 then
   return {}
@@ -41,7 +41,7 @@ for k = 3, #ARGV, 3 do
 end
 
 if ARGV[2] ~= '' then
-  sent[#sent + 1] = send(own_shard, 'w', 'e', event, 'f', ARGV[2], 'u', f.u)
+  sent[#sent + 1] = send(own_shard, 'w', F.outbox.event, event, F.outbox.walk_from, ARGV[2], F.outbox.walk_until, f[F.outbox.walk_until])
 elseif not keep_without_messages(event, own_shard .. 'w') then
   far_release(event, own_shard .. 'w')
 end

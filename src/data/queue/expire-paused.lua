@@ -4,7 +4,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait in a paused target.
--- Reply: {how many, 1 when there is more of the targets that were looked at}. An error at one target leaves the others as they are without it.
+-- Reply: {how many, 1 when there is more of the targets that were read}. An error at one target does not stop the others.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/apart.lua"
 -- @include "../shard/includes/count.lua"

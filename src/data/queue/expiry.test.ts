@@ -92,7 +92,7 @@ const waits: Record<string, () => Promise<string>> = {
   'after a dead worker has held it': async () => {
     const id = await accept();
     expect(await takeFrom(suite.queue, 'w2', 1)).toHaveLength(1);
-    expect(await suite.queue.reclaim(['w2'])).toMatchObject({ putBack: 1 });
+    expect(await suite.queue.reclaim(['w2'])).toMatchObject({ requeued: 1 });
     return id;
   },
   'after a worker has given it back': async () => {
@@ -247,7 +247,8 @@ describe('a message that expires', () => {
     await settle(jobs, retry(0));
     const noted = (await suite.redis.client.xrange(`${base}ends`, '-', '+')).map(([, entry]) => {
       const of = Object.fromEntries(Array.from({ length: entry.length / 2 }, (_, i) => [entry[2 * i], entry[2 * i + 1]]));
-      return [of.k, of.m, of.y];
+      const { kind, message, details } = hashFields.ends;
+      return [of[kind], of[message], of[details]];
     });
     for (const id of [queued, held]) {
       expect(noted).toContainEqual(['f', keyOf(id), undefined]);

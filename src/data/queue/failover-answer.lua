@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Notes what another shard has answered to the question whether a failover destination takes messages again (failover.lua), and ends the question.
+-- Stores the answer of another shard to the question whether a failover destination takes messages again (failover.lua), and ends the question.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry of the outbox, [2] target whose messages ask, [3] the destination as `<shard>/<destination>`, [4] how many messages it takes.
--- Reply: 1, or 0 when somebody else has ended it.
+-- Reply: 1, or 0 when another caller has ended it.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox-entries.lua"
 
--- Longer than a target with an open circuit takes to look again.
+-- Longer than the wait of a target with an open circuit.
 local answer_kept_ms = 5000
 
 if not end_sending(ARGV[1]) then

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Tells how many messages a failover destination would keep that come from another shard now (receive.lua).
+-- Returns how many messages from another shard a failover destination would keep now (receive.lua).
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] route, [3] destination.

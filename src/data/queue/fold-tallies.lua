@@ -10,8 +10,18 @@
 
 local max_tallies, max_fields = 32, 50
 -- Counts that stand in the place of a bucket (statistics.lua).
-local beyond_buckets = { r = 161, c = 162 }
-local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
+local beyond_buckets = { [F.tally.retried] = 161, [F.tally.circuit_openings] = 162 }
+local positions = {
+  [F.tally.delivered] = 1,
+  [F.tally.delivered_in_batch] = 1,
+  [F.tally.events] = 1,
+  [F.tally.failed] = 2,
+  [F.tally.held_back] = 2,
+  [F.tally.moved] = 3,
+  [F.tally.made] = 3,
+  [F.tally.unsent] = 3,
+  [F.tally.duration_ms] = 4,
+}
 
 local function changes_of(fields)
   local changes = {}

@@ -189,7 +189,7 @@ class ShardAcceptor {
     void this.#lookFirst();
   }
 
-  /** Else the first events would be told to wait for that, and those that are sent meanwhile would overtake them. */
+  /** Else the first events would have to wait for that, and those that are sent meanwhile would overtake them. */
   async #lookFirst(): Promise<void> {
     this.#looks++;
     await this.#shares.look(this.#keys.shard).catch(() => undefined);
@@ -282,7 +282,7 @@ class ShardAcceptor {
     }
   }
 
-  /** Whether a look at the accounts may change what the script has said to the event. */
+  /** Whether a check of the accounts may change the reply of the script to the event. */
   #goesAgain(waiting: Waiting, said: unknown): boolean {
     if (waiting.isExpired || waiting.tries >= limits.tries) return false;
     return said === 'look' || (said === 'over' && this.#shares.isStale);

@@ -3,7 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry, [2] message that has moved, or ''.
--- Reply: 1, or 0 when somebody else has ended it.
+-- Reply: 1, or 0 when another caller has ended it.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/unfinished.lua"
@@ -14,7 +14,7 @@
 
 -- A message that has moved, and is not here again, is unfinished elsewhere.
 local function release_moved(f)
-  local m = call('HMGET', P .. 'm:' .. f.m, F.message.status, F.message.outbox_entry, F.message.event)
+  local m = call('HMGET', P .. 'm:' .. f[F.outbox.message], F.message.status, F.message.outbox_entry, F.message.event)
   if m[1] == 'm' and m[2] == ARGV[1] then
     hold_event(m[3], nil, -1)
   end
@@ -25,9 +25,9 @@ if not found or not end_sending(ARGV[1]) then
   return 0
 end
 local f = fields_of(found)
-if f.k == 'x' then
-  far_release(f.e, f.s .. 'x')
-elseif f.k == 'v' then
+if f[F.outbox.kind] == 'x' then
+  far_release(f[F.outbox.event], f[F.outbox.shard] .. 'x')
+elseif f[F.outbox.kind] == 'v' then
   release_moved(f)
 end
 if ARGV[2] ~= '' and home_of(ARGV[2]) then

@@ -33,22 +33,22 @@ end
 -- In its own shard the event is there; another gets the text with the first of the entries for it.
 local carried = {}
 local function is_line_enough(f)
-  local to = f.s .. ' ' .. f.e
-  if f.s == own_shard or carried[to] then
+  local to = f[F.outbox.shard] .. ' ' .. f[F.outbox.event]
+  if f[F.outbox.shard] == own_shard or carried[to] then
     return true
   end
   carried[to] = true
-  local length = redis.pcall('STRLEN', P .. 'e:' .. f.e)
+  local length = redis.pcall('STRLEN', P .. 'e:' .. f[F.outbox.event])
   return type(length) == 'number' and length > large_bytes
 end
 
 -- The lines of an entry with their times, as they were sent.
 local function lines_of(f)
-  if not f.z then
-    return f.t
+  if not f[F.outbox.times] then
+    return f[F.outbox.lines]
   end
-  local lines, next_times = {}, string.gmatch(f.z .. '\n', '([^\n]*)\n')
-  for line in string.gmatch(f.t, '[^\n]+') do
+  local lines, next_times = {}, string.gmatch(f[F.outbox.times] .. '\n', '([^\n]*)\n')
+  for line in string.gmatch(f[F.outbox.lines], '[^\n]+') do
     local head, tail = string.match(line, '^(%S+ %S+ %S+ %d+)(.*)$')
     lines[#lines + 1] = head .. (next_times() or '') .. tail
   end
@@ -56,22 +56,22 @@ local function lines_of(f)
 end
 
 local function read(entry, f)
-  if f.k == 'x' then
-    bytes = bytes + #f.t
-    return { entry, f.s, f.k, f.e, is_line_enough(f) and first_line_of(f.e) or text_of(f.e), lines_of(f) }
-  elseif f.k == 'w' then
-    return { entry, f.s, f.k, f.e, text_of(f.e), f.f, f.u }
-  elseif f.k == 'f' then
-    local t = call('HMGET', P .. 't:' .. f.e, F.target.organization, F.target.route)
+  if f[F.outbox.kind] == 'x' then
+    bytes = bytes + #f[F.outbox.lines]
+    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], is_line_enough(f) and first_line_of(f[F.outbox.event]) or text_of(f[F.outbox.event]), lines_of(f) }
+  elseif f[F.outbox.kind] == 'w' then
+    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], text_of(f[F.outbox.event]), f[F.outbox.walk_from], f[F.outbox.walk_until] }
+  elseif f[F.outbox.kind] == 'f' then
+    local t = call('HMGET', P .. 't:' .. f[F.outbox.event], F.target.organization, F.target.route)
     if not t[1] then
       end_sending(entry)
       return nil
     end
-    return { entry, f.s, f.k, f.e, t[1], t[2], f.m }
-  elseif f.k ~= 'v' then
-    return { entry, f.s, f.k, f.e or f.m, f.m or '' }
+    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], t[1], t[2], f[F.outbox.message] }
+  elseif f[F.outbox.kind] ~= 'v' then
+    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event] or f[F.outbox.message], f[F.outbox.message] or '' }
   end
-  local key = P .. 'm:' .. f.m
+  local key = P .. 'm:' .. f[F.outbox.message]
   local m = call('HMGET', key, F.message.status, F.message.outbox_entry, F.message.event, F.message.target, F.message.first_target,
     F.message.first_destination, F.message.has_output)
   local t = m[4] and call('HMGET', P .. 't:' .. m[4], F.target.organization, F.target.route) or {}
@@ -83,7 +83,7 @@ local function read(entry, f)
   local output = m[7] and call('HGET', P .. 'y:' .. m[3], output_field(m[7], t[2])) or ''
   bytes = bytes + #output
   local first = m[6] or call('HGET', P .. 't:' .. m[5], F.target.destination) or ''
-  return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m), output }
+  return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.message], m[3], text, f[F.outbox.destination], t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f[F.outbox.message]), output }
 end
 
 local entries = {}

@@ -9,7 +9,7 @@ import { ShardScript } from '../shard/shard-script.ts';
 const noteScript = new ShardScript(new URL('./own-note.lua', import.meta.url));
 const organizationNoteScript = new ShardScript(new URL('./own-organization-note.lua', import.meta.url));
 
-/** A thing that is said of a webhook endpoint. */
+/** An event about a webhook endpoint. */
 export interface OwnNote {
   shard: number;
   /** Of the target. */
@@ -24,7 +24,7 @@ export interface OwnNote {
   reason: string;
 }
 
-/** A thing that is said of an organization itself. */
+/** An event about an organization itself. */
 export type OrganizationNote = {
   org: string;
   /** What it is about. */

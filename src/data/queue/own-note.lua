@@ -7,7 +7,7 @@
 -- Reply: 1 noted; 0 it was before, or nobody receives own events of the target.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local note = decoded(ARGV[1])
 local n = call('HGET', P .. 'tn:' .. note.org, note.route .. ' ' .. note.destination)

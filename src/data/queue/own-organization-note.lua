@@ -7,7 +7,7 @@
 -- Reply: 1 noted; 0 it was before.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/own-events.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/ring-pools.lua"
 
 local note = decoded(ARGV[1])
@@ -20,6 +20,6 @@ if note.kind == F.own_events.quota_reached then
   keep_own(key, own_number_kept_ms)
 end
 note_own(note.kind, note.org, '-', note.about, '-', note.data, note.hop)
--- Else an idle worker would look at it half a minute later.
+-- Without the bell an idle worker would read it half a minute later.
 ring_all()
 return 1

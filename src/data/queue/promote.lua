@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Moves what is due: retries into the lanes of their targets, waiting targets into `ready`, open circuits whose cooldown is over
--- to half-open; at most 100 and 16 of them per call, organizations in turn. Ends messages that have expired, at most 100.
+-- Moves what is due: retries into the lanes of their targets, at most 100; waiting targets into `ready`, and open circuits whose cooldown is over
+-- to half-open, at most 16. Organizations take turns. Ends messages that have expired, at most 100.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.

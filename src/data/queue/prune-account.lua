@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Removes history of the account that has most of it here (`fb` of includes/unfinished.lua), its oldest events first, to make room; of one with an archive
--- prune.lua does. An account whose events were all looked at a moment ago is passed over: what is left of them may not go.
+-- Makes room: removes history of the account that has most of it here (`fb` of includes/unfinished.lua), its oldest events first. prune.lua removes that of an
+-- account with an archive. An account is passed over when all its events were read a moment ago: what is left of them must stay.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many records at most, [2] memory limit in bytes where Redis has none, or '', [3] 1: dead letters go, too.
--- Reply: {how many were removed, 1 when it found an account to look at, thousandths of the memory limit in use or -1, the account when it has an archive
+-- Reply: {how many were removed, 1 when it found an account to prune, thousandths of the memory limit in use or -1, the account when it has an archive
 -- or ''}.
 --
 -- `early` is a hash: account → `<list> <stamp>`, up to where its lists were walked, or `end <when (ms)>`.

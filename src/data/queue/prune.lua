@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Removes history older than its retention, the oldest first; unfinished messages are not in the history and stay. Of organizations with an
--- archive (includes/archive.lua) what has not been written yet stays too, for a while: what goes all the same is counted as lost. Their
--- dead letters are archived in place of being removed.
+-- Removes history older than its retention, the oldest first. Unfinished messages are not in the history and stay.
+-- An organization with an archive (includes/archive.lua) keeps what has not been written yet for a while longer. What is removed unwritten is counted as lost.
+-- Its dead letters are archived, not removed.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): finished_ms and dead_letters_ms, the retention of both; max_records; memory_limit in bytes where
--- Redis has none; unwritten, what happens to what has not been written: 0 it stays, 1 it goes where the archive fails, 2 it goes; longest_wait_ms, for how
--- long beyond the retention it stays at most; first_archive: the organization whose archive is pruned before all else, if there is one.
+-- Redis has none; unwritten: history that has not been written 0 stays, 1 is removed where the archive fails, 2 is removed; longest_wait_ms: the longest time
+-- that it stays beyond the retention; first_archive: the organization whose archive is pruned first, if there is one.
 -- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1, how many were removed unwritten}.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/status-counts.lua"
@@ -15,9 +15,9 @@
 -- @include "includes/archive-dead-letter.lua"
 -- @include "includes/memory.lua"
 -- @include "includes/archive.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
--- An archive that holds up pruning is looked at again after so long.
+-- An archive that holds up pruning is tried again after so long.
 local held_up_ms = 30000
 local per_step = 50
 

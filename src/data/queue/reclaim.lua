@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Puts work back that nobody will finish: what dead workers held, and what is held past its deadline. At most 100 entries per
+-- Requeues leases of dead workers and leases past their deadline. At most 100 entries per
 -- call.
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV: the dead workers.
--- Reply: {how many were put back, 1 when there is more}.
+-- Reply: {how many were requeued, 1 when there is more}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"

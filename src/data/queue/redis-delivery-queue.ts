@@ -209,10 +209,10 @@ export class RedisDeliveryQueue {
     return { ...shardHints(hints), moved: integer(moved) };
   }
 
-  /** Puts back what the dead workers held, and what is held past its deadline. */
-  async reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }> {
-    const [putBack, more] = list(await this.#run(scripts.reclaim, deadWorkers));
-    return { putBack: integer(putBack), hasMore: integer(more) === 1 };
+  /** Requeues the leases of dead workers, and leases past their deadline. */
+  async reclaim(deadWorkers: readonly string[]): Promise<{ requeued: number; hasMore: boolean }> {
+    const [requeued, more] = list(await this.#run(scripts.reclaim, deadWorkers));
+    return { requeued: integer(requeued), hasMore: integer(more) === 1 };
   }
 
   /** `totalSlots`: what all living workers of the pool can do at a time. */

@@ -2,12 +2,13 @@
 -- Samples what waits at the targets of the shard, once in the five minutes of a period, for the series of the analytics.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- Reply: how many targets were looked at; -1: the period has its sample.
+-- Reply: how many targets were sampled; -1: the period has its sample.
 --
 -- The samples of a period of statistics (includes/statistics.lua) are the hash `st:<org>:<period>:b`: field `*` of all targets, `*<application>` of those of an
 -- application, and the numbers of the 100 targets at which most waits, each `<sum of the samples> <highest age of the oldest in ms>`. A sample in which nothing waits
 -- adds nothing. `st::<period>:b` has in n how many samples there were.
--- The work does not grow with traffic: at most 300 targets are looked at, accounts in turn, found where work stands that is ready, under way, to be tried again or held back.
+-- The work does not grow with traffic: at most 300 targets are sampled, accounts in turn, among those with work that is ready, under way, to be tried again or
+-- held back.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/target-waiting.lua"

@@ -1,15 +1,17 @@
 #!lua flags=allow-oom
--- Ends attempts: a batch of one worker. XACK is the gate: whoever gets 1 from it owns the transition; a zombie, whose work
--- was put back, or a re-sent call gets 0 and changes nothing but its own places.
+-- Ends attempts: a batch of one worker. XACK is the gate: the call that gets 1 from it owns the transition. A zombie, whose work
+-- was requeued, and a call that is sent again get 0 and release their own leases only.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
--- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
+-- <outcome> <duration in ms> <largest number of attempts> <result for the circuit> <letter of its error>`, the last three may be empty; detail, short
 -- attempt, long attempt.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason, with `!` before it where the receiver allows no further attempt; `u` ended before an attempt, detail =
--- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both, as is one whose long form may go (attempt-details.lua). To the
--- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
--- Reply: {hints, per item 1 done or 0 settled by somebody else}.
+-- `f` or `t` (finish_unsent) and the reason; `b` requeued, no attempt counted.
+-- An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`). That of a batch is recorded in both, as is one whose long
+-- form may be dropped (attempt-details.lua).
+-- Result for the circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for none.
+-- Reply: {hints, per item 1 done or 0 settled by another caller}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -235,7 +237,7 @@ for k = 1, count do
       if candidate then
         changes = {}
         if not is_batch and duration >= 0 then
-          count_end(target.org, target.n, target.destination, 'm')
+          count_end(target.org, target.n, target.destination, F.tally.moved)
           feed.message('m', target.org, id, m[1], target.n, target.destination, why, target.route)
         end
       elseif is_batch and (outcome == 'd' or outcome == 'q') then

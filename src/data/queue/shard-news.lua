@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- What another shard tells of records whose home this one is.
+-- Applies a change that another shard reports of a record whose home this one is.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
--- has one more message there. [2] key of the message or event, [3] shard: the one that tells, for u where the message is now; [4] for u
+-- has one more message there. [2] key of the message or event, [3] shard: the one that reports, for u where the message is now; [4] for u
 -- how often it has moved, for n the message.
--- Reply: 1, or 0 when it is no news.
+-- Reply: 1, or 0 when it was applied before.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"

@@ -90,7 +90,7 @@ describe('an event for several shards', () => {
     expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: false });
     const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
     await redis.client.xdel(`${prefix}{s0}:out`, entry);
-    const older = fields.map((value, i) => (fields[i - 1] === 'a' ? String(Number(value) - 3000) : value));
+    const older = fields.map((value, i) => (fields[i - 1] === hashFields.outbox.sinceMs ? String(Number(value) - 3000) : value));
     await redis.client.xadd(`${prefix}{s0}:out`, '999999-1', ...older);
     expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: true });
     await carrier.carry(0);

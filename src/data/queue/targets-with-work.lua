@@ -8,7 +8,7 @@
 -- Reply: {next cursor ('0' at the end), targets {number, org, route, destination, revision of its setting or ''}}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local wanted = decoded(ARGV[1])
 local found = {}

@@ -3,7 +3,7 @@
 -- its setting: blocked, after failures, or with a rate that has been used; of those that share a limiter which has been used, one.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] first number, or `paused`; [2] how many to look at; [3] cursor of the paused ones (begin with 0), or `bound`: only those that wait.
+-- ARGV[1] first number, or `paused`; [2] how many to read; [3] cursor of the paused ones (begin with 0), or `bound`: only those that wait.
 -- Reply: {next number or cursor, 0 at the end; targets {number, org, route, destination, revision of its setting or ''}}.
 -- @include "../shard/includes/shard.lua"
 

@@ -12,7 +12,7 @@
 -- @include "includes/memory.lua"
 -- @include "includes/outbox-entries.lua"
 -- @include "../shard/includes/hints.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000

@@ -22,7 +22,7 @@ interface Fill {
 
 /**
  * A bounded cache in front of slow loads. Loads of one key that overlap are one load; what was invalidated while its
- * load was under way is not kept, and whoever asks after the invalidation gets a new load.
+ * load was under way is not kept, and a caller after the invalidation gets a new load.
  */
 export class DependencyCache {
   readonly #entries: LRUCache<string, Entry>;

@@ -1,7 +1,7 @@
--- Says in which layout the store is, and never an older one than it says already (store-layout.ts).
+-- Stores the layout of the data, never one older than the stored one (store-layout.ts).
 --
 -- KEYS[1] layout. ARGV[1] the layout, [2] begun: a migration to it is under way, or done: it has ended.
--- Reply: what stands there then, `<layout>` or `<layout> begun`. What was brought into the layout before stays so.
+-- Reply: what is there then, `<layout>` or `<layout> begun`. Data that was migrated before stays migrated.
 local stored = redis.call('GET', KEYS[1]) or '0'
 local number = tonumber(string.match(stored, '^%d+'))
 if not number or number > tonumber(ARGV[1]) or stored == ARGV[1] then

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { RecordByKind, RecordKind } from '../../core/records.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { epochIsOver } from './leader-epoch.ts';
 import type { RegistryPublisher } from './registry.ts';
@@ -136,11 +136,16 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   ): Promise<[outcome: string, detail: string]> {
     const { marker, epoch: epochKey, sequence, changes, records, owners, index } = this.#keys;
     const keys = [marker, epochKey, sequence, changes, records(kind), owners, ...operations.map(({ entry }) => index(entry.index))];
-    const steps = operations.flatMap(({ operation, entry }) => [operation, entry.field]);
-    const changeKeys = [`${kind}:${id}`, ...operations.map(({ entry }) => entry.changeKey)];
-    const owner = wanted === '' ? '' : (org ?? '');
-    const args = [epoch, randomUUID(), changesKept, id, believed, wanted, owner, operations.length, ...steps, ...changeKeys];
-    const reply = await this.#run(script, keys, args);
+    const change = namedArgument({
+      epoch: String(epoch),
+      marker: randomUUID(),
+      maxChanges: changesKept,
+      id,
+      org: wanted === '' ? null : org,
+      operations: operations.map(({ operation, entry }) => [operation, entry.field]),
+      changeKeys: [`${kind}:${id}`, ...operations.map(({ entry }) => entry.changeKey)],
+    });
+    const reply = await this.#run(script, keys, [change, believed, wanted]);
     const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
     return [outcome ?? 'nothing', detail];
   }
@@ -150,12 +155,12 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 }
 
-/** Told apart by `ownerOfRefusedId`. */
+/** Recognized by `ownerOfRefusedId`. */
 export function idIsOwned(id: string, owner: string): PosthornError {
   return new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [owner] } });
 }
 
-/** Told apart by `isTakenName`. */
+/** Recognized by `isTakenName`. */
 export function nameIsTaken(kind: RecordKind, id: string): PosthornError {
   const complaint = 'another organization has it';
   return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, {

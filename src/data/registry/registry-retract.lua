@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- Removes a record with its index entries and appends one change, unless there is no such record.
--- Keys and arguments: see includes/registry-change.lua; ARGV[6] and ARGV[7] are empty: the caller compares the organization of the
+-- Keys and arguments: see includes/registry-change.lua; ARGV[3] is empty, and there is no org: the caller compares the organization of the
 -- record that it believes to be stored. The owner of the id stays.
 -- Returns {'fenced', epoch} | {'equal'} (nothing there) | {'stored', record} (the belief was wrong: nothing written) |
 -- {'changed'}
 -- @include "includes/registry-change.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 if is_fenced() then
   return {'fenced', stored_epoch}
@@ -16,7 +16,7 @@ end
 if stored ~= believed then
   return {'stored', stored}
 end
--- A record that was published before there were owners says whose its id stays.
+-- A record that was published before there were owners names the organization that its id belongs to.
 local org = decoded(stored).org
 if org then
   call('HSETNX', KEYS[6], id, org)

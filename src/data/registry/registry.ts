@@ -56,7 +56,7 @@ export interface RegistryReader {
   getOf<K extends OwnedRecordKind>(org: string, kind: K, id: string): Promise<RecordByKind[K] | null>;
   /**
    * The record with this id, whose organization the caller takes from the record: for what serves all organizations and follows changes, which name
-   * ids alone. Whoever has the id from another record or from a queue uses `getOf`.
+   * ids alone. Callers that have the id from another record or from a queue use `getOf`.
    */
   getOfAny<K extends OwnedRecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null>;
   /** Id of the source behind `/ingest/{orgSlug}/{sourceSlug}`; null when unknown. */

@@ -26,7 +26,7 @@ const sealedFields = Object.keys({
 } satisfies Record<SealedRecordField, true>) as SealedRecordField[];
 
 /**
- * Seals the secrets of published records under the newest key. Nobody need be told: readers open the old envelopes, too, for as long as
+ * Seals the secrets of published records under the newest key. Readers need no notice: they open the old envelopes, too, for as long as
  * they have the old key, and read all records again when they lose it. `report` gets what does not open. Returns how many records changed.
  */
 export async function resealRecords(options: {

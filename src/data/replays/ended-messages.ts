@@ -57,7 +57,7 @@ export class EndedMessages {
     if (lookInMs > 0) return { state, ended: [], lookInMs };
     const { next, ids } = await runs.open(record.org, record.identity, cursor);
     const areAll = cursor === '0' && next === '0';
-    // Why the others wait is said once all is queued and all are looked at. The ends alone cost far less to read.
+    // The reasons of waits are read once all is queued and all are checked. The ends alone cost far less to read.
     const { ends, others } = areAll && state.queuedAtMs !== null ? await this.#views(record, ids) : await this.#ends(ids);
     const seen = { ...state };
     for (const end of ends.values()) {

@@ -49,7 +49,7 @@ export class RedisReplayRuns {
 
   readonly #quotaSteps: Pick<QuotaSteps, 'reached'> | null;
 
-  /** `quotaSteps`: absent: nobody is told what replays make of the month. */
+  /** `quotaSteps`: absent: replays publish no steps of the month. */
   constructor({ redis, prefix, quotaSteps }: { redis: RedisClient; prefix: string; quotaSteps?: Pick<QuotaSteps, 'reached'> }) {
     this.#redis = redis;
     this.#prefix = prefix;

@@ -27,14 +27,14 @@ export interface ReplayFeedOptions {
  */
 export class ReplayFeed {
   readonly #options: ReplayFeedOptions;
-  /** By identity: what was told last, whether or not somebody watched. */
+  /** By identity: the last row, whether or not a client watched. */
   readonly #told = new Map<string, { status: ReplayRow['status']; text: string; atMs: number }>();
 
   constructor(options: ReplayFeedOptions) {
     this.#options = options;
   }
 
-  /** Forgets what was told of a replay that has ended. */
+  /** Forgets the last row of a replay that has ended. */
   forget(identity: string): void {
     this.#told.delete(identity);
   }

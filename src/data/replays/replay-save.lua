@@ -10,7 +10,7 @@
 -- exceed the month). step…: untold_step() of ../intake/includes/intake.lua.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/replays.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local change = decoded(ARGV[1])
 local identity, version = change.identity, change.version

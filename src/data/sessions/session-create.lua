@@ -3,21 +3,24 @@
 -- the one that was seen longest ago.
 -- KEYS[1]  sorted set: id of a session → when it was last seen, in milliseconds since the epoch
 -- KEYS[2]  hash of the new session
--- ARGV[1]  its id
--- ARGV[2]  now, in milliseconds since the epoch
--- ARGV[3]  after how many milliseconds it ends when it is not seen again
--- ARGV[4]  how many sessions the organization may have
--- ARGV[5]  how long the longest session lasts, in milliseconds
--- ARGV[6]  id of the session in whose place it comes, which ends; empty: none
--- ARGV[7]…  fields and values of the hash
-local sessions, max = KEYS[1], tonumber(ARGV[4])
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): its id; now_ms: milliseconds since the epoch; idle_ms: after which it ends when it is not seen again;
+--   max_sessions of the organization; max_age_ms: how long the longest session lasts; replaced: id of the session in whose place it comes, which ends, nil
+--   for none; fields: names and values of the hash.
+-- @include "../../redis/scripts/includes/json.lua"
+
+local session = decoded(ARGV[1])
+local sessions, max = KEYS[1], session.max_sessions
 local function hash_of(id)
   return sessions .. ':' .. id
 end
+-- Redis may write a large number with an exponent, which PEXPIRE refuses.
+local function whole(number)
+  return string.format('%.0f', number)
+end
 
-if ARGV[6] ~= '' then
-  redis.call('UNLINK', hash_of(ARGV[6]))
-  redis.call('ZREM', sessions, ARGV[6])
+if session.replaced then
+  redis.call('UNLINK', hash_of(session.replaced))
+  redis.call('ZREM', sessions, session.replaced)
 end
 if redis.call('ZCARD', sessions) >= max then
   -- Of each credential: how many sessions it has, and which of them was seen longest ago.
@@ -39,8 +42,8 @@ if redis.call('ZCARD', sessions) >= max then
     redis.call('ZREM', sessions, oldest[most])
   end
 end
-redis.call('HSET', KEYS[2], unpack(ARGV, 7))
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
-redis.call('ZADD', sessions, ARGV[2], ARGV[1])
-redis.call('PEXPIRE', sessions, ARGV[5])
+redis.call('HSET', KEYS[2], unpack(session.fields))
+redis.call('PEXPIRE', KEYS[2], whole(session.idle_ms))
+redis.call('ZADD', sessions, whole(session.now_ms), session.id)
+redis.call('PEXPIRE', sessions, whole(session.max_age_ms))
 return 0

@@ -5,7 +5,7 @@
 -- ARGV[1]  its id
 -- ARGV[2]  now, in milliseconds since the epoch
 -- ARGV[3]  after how many milliseconds it ends when it is not seen again
--- Answers 1, or 0 when it has ended.
+-- Returns 1, or 0 when it has ended.
 if redis.call('EXISTS', KEYS[2]) == 0 then
   return 0
 end

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 
 /** What is known of a session beside its credential. Times in milliseconds since the epoch. */
@@ -99,9 +99,11 @@ export class SessionStore {
       userAgent,
     };
     const { perOrganization, lastsMs } = sessionLimits;
-    const replacedHere = replaced?.org === org ? replaced.id : '';
-    const args = [id, this.#clock.now(), this.#leftMs(session), perOrganization, lastsMs, replacedHere, ...Object.entries(stored).flat()];
-    await createScript.run(this.#redis, this.#keys(org, id), args).catch(throwUnavailable);
+    const times = { nowMs: this.#clock.now(), idleMs: this.#leftMs(session), maxAgeMs: lastsMs };
+    const replacedHere = replaced?.org === org ? replaced.id : null;
+    const named = Object.entries(stored).flatMap(([name, value]) => [name, String(value)]);
+    const created = namedArgument({ id, ...times, maxSessions: perOrganization, replaced: replacedHere, fields: named });
+    await createScript.run(this.#redis, this.#keys(org, id), [created]).catch(throwUnavailable);
     // The new session is valid all the same. The one that could not be ended is listed, and expires.
     if (replaced !== null && replaced.org !== org) await this.end(replaced.org, replaced.id).catch(() => {});
   }

@@ -5,7 +5,7 @@
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): events; routes, destinations and outcome as in list.lua.
 -- Reply: per event the first 1,000 of its messages that may match, those of other shards among them.
 -- @include "includes/asked.lua"
--- @include "includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local look = decoded(ARGV[1])
 asked.narrow(look)

@@ -1,5 +1,5 @@
 /**
- * Fields of the hashes of a shard (`shard-keys.ts`), one table per hash. Redis has the short name, to save memory; code uses the word: TypeScript
+ * Fields of the hashes of a shard (`shard-keys.ts`) and of the entries of its streams, one table per hash or stream. Redis has the short name, to save memory; code uses the word: TypeScript
  * `hashFields.target.circuitState`, a script `F.target.circuit_state`, which `ShardScript` replaces when it loads the script. `node hack/check-lua.ts` refuses
  * words without a field, and short names in calls whose hash it can tell.
  */
@@ -215,6 +215,29 @@ export const hashFields = {
     /** The month and step that were noted last. */
     notedQuota: 'mn',
   },
+  /** What stands behind the number of a target, or behind an id, in a field of a tally (`includes/count.lua`). */
+  tally: {
+    /** Also how many of an error or a reason. */
+    events: 'e',
+    /** Filtered or repeated events. */
+    heldBack: 'x',
+    /** Deliveries that failed before they were sent. */
+    unsent: 'u',
+    /** Messages made for webhook endpoints. */
+    made: 'n',
+    /** Sum of the durations of attempts. */
+    durationMs: 's',
+    /** With the bucket of its latency behind it: an attempt that delivered, and any other. */
+    delivered: 'd',
+    notDelivered: 'a',
+    /** Failed attempts after which another one was planned. */
+    retried: 'r',
+    circuitOpenings: 'c',
+    deliveredInBatch: 'o',
+    failed: 'f',
+    /** Moved to a failover destination after they had failed here. */
+    moved: 'm',
+  },
   /** `ctl` of a shard; also `cancelled destination`, `expired endpoint` and the like: how many messages ended so (`../queue/includes/finish.lua`). */
   control: {
     counter: 'n',
@@ -245,9 +268,49 @@ export const hashFields = {
     /** Period of the last sample of the backlogs. */
     sampledPeriod: 'bs',
   },
+  /** Entries of the stream `out` (`../queue/includes/outbox.lua`). */
+  outbox: {
+    /** Where it is to be carried. */
+    shard: 's',
+    sinceMs: 'a',
+    kind: 'k',
+    /** Also the target whose messages ask a failover destination. */
+    event: 'e',
+    /** Of messages of an event: `<message> <route> <destination> <attempts>`, and their times. */
+    lines: 't',
+    times: 'z',
+    /** Where the walk over further targets goes on, and ends. */
+    walkFrom: 'f',
+    walkUntil: 'u',
+    message: 'm',
+    destination: 'd',
+  },
+  /** Entries of the stream `ends` (`../queue/includes/ends.lua`, `../queue/includes/own-events.lua`). */
+  ends: {
+    route: 'r',
+    /** To which the messages were sent first. */
+    destination: 'd',
+    atMs: 'at',
+    kind: 'k',
+    count: 'n',
+    /** The last one; `-`: none. */
+    message: 'm',
+
+    // of one that becomes an event of Posthorn itself
+    organization: 'w',
+    ownRoute: 'rt',
+    /** The reason, or other details. */
+    details: 'y',
+    /** How many of the kind were left out before this one. */
+    omitted: 'x',
+    /** Hops of the cause, if that is not a message. */
+    hops: 'h',
+  },
+  /** Entries of the stream `circuits` (`../queue/includes/circuit.lua`). */
+  transitions: { route: 'r', destination: 'd', state: 's', atMs: 'at', consecutiveFailures: 'f' },
 } as const;
 
-/** What the key of a hash begins with, after the base of the shard. */
+/** What the key of a hash or stream begins with, after the base of the shard. */
 export const hashKeys = {
   'm:': 'message',
   't:': 'target',
@@ -257,4 +320,7 @@ export const hashKeys = {
   'al:': 'alerts',
   'oe:': 'ownEvents',
   ctl: 'control',
+  out: 'outbox',
+  ends: 'ends',
+  circuits: 'transitions',
 } as const satisfies Record<string, keyof typeof hashFields>;

@@ -19,7 +19,7 @@
 -- @include "includes/view.lua"
 -- @include "includes/asked.lua"
 -- @include "includes/packed.lua"
--- @include "includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local look = decoded(ARGV[1])
 local key, ms, number, oldest = P .. look.index, whole(look.before.ms), look.before.number, whole(look.from_ms)
@@ -43,7 +43,7 @@ local function may_match(id, m)
     and asked.may_match(id, m)
 end
 
--- The name of the source or event type stands at the beginning of the second line of an event (event-text.ts).
+-- The name of the source or event type is at the beginning of the second line of an event (event-text.ts).
 local type_fits = {}
 local function may_be_of_type(event)
   if type_fits[event] == nil then

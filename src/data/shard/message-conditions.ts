@@ -12,7 +12,7 @@ interface Outcome {
   lastResponseStatus: number | null;
 }
 
-/** What `list.lua` is told of a filter. */
+/** A filter as `list.lua` takes it. */
 export interface OutcomeLook {
   /** Letters of errors. */
   errors?: string;

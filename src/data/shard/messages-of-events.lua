@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] how many events and messages at most, then sources.
--- Reply: a list of messages; of one of another shard the whole id without `msg_`. `many` when there are more, or where not every message stands with its event.
+-- Reply: a list of messages; of one of another shard the whole id without `msg_`. `many` when there are more, or where not every message is with its event.
 -- @include "includes/shard.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/packed.lua"

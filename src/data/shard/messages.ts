@@ -60,7 +60,7 @@ export interface NewEvent {
   }[];
   /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */
   further?: { from: number; end: number };
-  /** What is to be answered to whoever sends it again; kept for so long, unless the event is removed before. Absent: nothing. */
+  /** The response to a duplicate; kept for so long, unless the event is removed before. Absent: none. */
   answer?: { text: string; keptMs: number };
   /**
    * One per route whose schema the event breaks: recorded as a delivery that is over. `failedFor`: the destination for whose alerts it counts, where the route

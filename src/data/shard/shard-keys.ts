@@ -8,7 +8,7 @@
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
  *   history of accounts was walked to make room (`prune-account.lua`)
  * - `c:<token>:<number>` string: a chunk of a payload above 1 MiB (`includes/chunks.lua`)
- * - `an:<event>` string: what is answered to whoever sends the event again; it expires
+ * - `an:<event>` string: the response to a duplicate of the event; it expires
  * - `out` stream, the outbox (`../queue/includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
  * - `m:<pack>` hash and field `~` of `y:<event>`: results of the routes whose filter an event has not met; `i:pk:<org>` their index (`includes/packed.lua`)

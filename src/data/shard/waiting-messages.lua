@@ -1,15 +1,15 @@
 #!lua flags=no-writes
--- Reads the messages of an organization that stand in the work streams of its targets, step by step, where these are few: those that wait for an attempt
+-- Reads the messages of an organization that are in the work streams of its targets, step by step, where these are few: those that wait for an attempt
 -- and those of which one is under way.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): org; cursor (begin with 0); max_looks: targets to look at; max_messages; ids of routes or destinations to which
 -- the messages belong, none for all.
--- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that stand in no work stream, because they gather in batches, are scheduled or are
+-- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that are in no work stream, because they gather in batches, are scheduled or are
 -- under way to another shard.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
--- @include "includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local wanted = decoded(ARGV[1])
 local max, ids, narrow = wanted.max_messages, {}, nil

@@ -5,7 +5,7 @@
 -- ones; org.
 -- Reply: `queued` (also when it was before), `full` or `busy` (too many of this organization).
 -- @include "includes/bounded-bell.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 local call = redis.call
 local offer = decoded(ARGV[1])
 local clock = call('TIME')

@@ -2,9 +2,9 @@
 -- Gives a worker the oldest task of its pool whose caller still waits.
 --
 -- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
--- ARGV[1] the most ids to look at, [2] mark of the pool (`pool-mark.ts`).
+-- ARGV[1] how many ids to read at most, [2] mark of the pool (`pool-mark.ts`).
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
--- again with the same token it answers the same task.
+-- again with the same token it returns the same task.
 -- @include "includes/bounded-bell.lua"
 local call = redis.call
 local mark = ARGV[2]

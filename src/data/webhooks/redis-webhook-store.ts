@@ -271,7 +271,7 @@ export class RedisWebhookStore {
     return pastEventTypeIds(this.#scripts, org, { name, nowMs: this.#clock.now() });
   }
 
-  /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, by whoever has seen it before. */
+  /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, also by callers that have read the event type before. */
   async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {
     await this.#sweeper.announce(org);
     await this.#scripts.run('remove', org, [namedArgument({ kind: 'ty', id: eventTypeId, goneMs: deletedEventTypeMs, name })]);

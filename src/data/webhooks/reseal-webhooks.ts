@@ -10,7 +10,7 @@ import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
 import { recordParts, withJson } from './webhook-rows.ts';
 
 /**
- * Seals the signing secrets, signing keys and sealed headers of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
+ * Seals the signing secrets, signing keys and sealed headers of all webhook endpoints under the newest key. Readers need no notice: they open the old envelopes, too, for as long
  * as they have the old key, and read all endpoints again when they lose it. `report` gets what does not open. Returns how many endpoints changed.
  */
 export async function resealWebhooks(options: {

@@ -1,11 +1,11 @@
--- Looks at some of the webhook store of an organization and tells what is not as it must be: between any two scripts everything must fit.
+-- Checks a part of the webhook store of an organization and returns the inconsistencies: between any two scripts the store must be consistent.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] which hash: ap, ep, sb, es, ls, ax, ids; or an, [2] cursor, '0' at first, [3] how many entries, about.
--- Reply: {cursor to go on with, '0' at the end; how many entries were looked at; entry and complaint, one after the other}.
+-- Reply: {cursor to go on with, '0' at the end; how many entries were checked; entry and complaint, one after the other}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-transforms.lua"
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local what = ARGV[1]
 local complaints = {}

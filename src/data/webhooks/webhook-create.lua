@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Makes an application or an endpoint under a number that was given out for it. Sent again, it answers as before.
+-- Makes an application or an endpoint under a number that was given out for it. A call that is sent again returns the same.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap or ep; number; part of its id; id where it is that of a custom resource; json;
 -- mark of the request, or ''; of an application indexed {external_id or '', name in lower case}; of an endpoint its application {id, number, part}.
 -- Reply: {'created'} | {'made', row} (this was made under the mark before) | {'used'} (another record has the number) | {'exists'} (the id is taken) |
 -- {'taken', row of the application with that external id} |
 -- {'missing'} (no application) .
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-marks.lua"

@@ -1,6 +1,7 @@
 import { DeliveryStatistics } from '../analytics/statistics.ts';
 import { deadLetterReasons } from '../history/message-view.ts';
 import { errorTypeByLetter } from '../shard/attempt-record.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { AttemptErrorType, DeadLetterReason } from '../shard/messages.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 
@@ -86,9 +87,10 @@ export class WebhookFiguresSum {
       return;
     }
     this.#statistics.addTallied(what, bucket, count);
-    const delivered = what === 'd' || what === 'o' ? count : 0;
-    const failed = what === 'f' ? count : 0;
-    const made = what === 'n' ? count : 0;
+    const { tally } = hashFields;
+    const delivered = what === tally.delivered || what === tally.deliveredInBatch ? count : 0;
+    const failed = what === tally.failed ? count : 0;
+    const made = what === tally.made ? count : 0;
     this.#unfinished += made - delivered - failed;
     this.#addTo(period, { delivered, failed, made });
   }

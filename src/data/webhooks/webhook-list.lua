@@ -7,7 +7,7 @@
 --   max_rows; max_looks: members to look at
 --   above {id, number, part}: what they are below, if it is one thing
 -- Reply: {rows one after the other, each with its position before it; position to go on after, or '' at the end}.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 
@@ -98,7 +98,7 @@ local function walk_list(kind, name)
   return position
 end
 
--- Subscriptions of an endpoint below a number, the newest first; answers whether that was all.
+-- Subscriptions of an endpoint below a number, the newest first; returns whether that was all.
 local function walk_endpoint(endpoint, below, prefix)
   local all = pairs_of(endpoint)
   local k = #all

@@ -148,7 +148,7 @@ export class WebhookMatcher {
   }
 
   /**
-   * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that whoever repeats one finds
+   * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that a caller that repeats one finds
    * the same ones, but for those that have changed. `turns`: of the scripts; null: one after the other. `signal`: as for `match`.
    */
   async matchWindow(

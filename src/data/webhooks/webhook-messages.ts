@@ -141,7 +141,7 @@ export class WebhookMessages {
     return view.org === webhookOrganization(org) ? view.payload : null;
   }
 
-  /** What is to be answered to whoever sends the event again (`NewEvent`); null: nothing is kept of that. */
+  /** The response to a duplicate of the event (`NewEvent`); null: none is kept. */
   async answer(org: string, eventId: string): Promise<string | null> {
     const place = recordPlace(eventId);
     if (place === null) return null;

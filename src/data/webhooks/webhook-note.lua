@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Appends one change to the stream that keepers of webhook objects follow (`change-stream.ts`). Sent again, it says the same twice.
+-- Appends one change to the stream that keepers of webhook objects follow (`change-stream.ts`). A call that is sent again appends the change twice.
 -- KEYS[1] marker, [2] sequence, [3] changes (stream).
 -- ARGV[1] marker to write when there is none, [2] length to which the stream is trimmed, about; then the change keys.
 local call = redis.call

@@ -48,7 +48,7 @@ export class WebhookNotes {
     this.#options = options;
   }
 
-  /** After the write. Never fails: who does not hear of it reads the object again after a while. */
+  /** After the write. Never fails: a reader that misses it reads the object again after a while. */
   async note(...changes: WebhookChange[]): Promise<void> {
     const { redis, prefix, logger } = this.#options;
     const { marker, sequence, changes: stream } = sharedWebhookKeys(prefix);

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- Deletes an object: whatever is below it is gone for every reader, and `webhook-sweep.lua` removes it.
+-- Deletes an object. Objects below it are gone for every reader at once, and `webhook-sweep.lua` removes them.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap, ep or sb; number; believed: the record that was read; of an application indexed
 -- {external_id or '', name in lower case}. Or kind ty; id of an event type; gone_ms: for how many milliseconds nobody may subscribe to it, at most an hour;
 -- its name or ''.
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-removal.lua"

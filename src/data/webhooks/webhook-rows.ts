@@ -8,7 +8,7 @@ export interface Row<T> {
   number: number;
   record: string;
   object: T;
-  /** What the script said. */
+  /** The reply of the script. */
   reply: readonly string[];
 }
 

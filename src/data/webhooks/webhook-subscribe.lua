@@ -6,7 +6,7 @@
 -- Reply: {'missing'} (no endpoint) | {'made', rows} (those were made under the mark before) | {'gone'} (an event type was deleted) | {'retired'} (the
 -- transform is being deleted) | {'exists'} (an id is taken) | {'full'} | {'done', endpoint's number, its part, application's number, its part, per
 -- subscription its number or '' (subscribed before)}.
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-marks.lua"

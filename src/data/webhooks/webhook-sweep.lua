@@ -13,7 +13,7 @@ local doom = P .. 'doom'
 local budget = tonumber(ARGV[1])
 local max_fields = 100
 
--- Each removes what it can and answers whether that was all.
+-- Each removes what it can and returns whether that was all.
 local function sweep_endpoint(endpoint)
   local removed, is_done = empty_endpoint(endpoint, budget)
   budget = budget - removed

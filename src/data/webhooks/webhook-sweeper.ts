@@ -8,7 +8,7 @@ import { sharedWebhookKeys } from './webhook-keys.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 
 const removedPerStep = 100;
-/** How many steps whoever deletes waits for. */
+/** How many steps the caller of a deletion waits for. */
 const stepsAtOnce = 20;
 
 /**

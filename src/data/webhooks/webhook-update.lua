@@ -6,7 +6,7 @@
 -- secret is to be noted, rotation {name in `rot`, its text, max_pending}.
 -- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id} |
 -- {'retired'} (its transform is being deleted).
--- @include "../shard/includes/json.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-gone.lua"
 -- @include "includes/webhook-transforms.lua"

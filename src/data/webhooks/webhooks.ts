@@ -14,7 +14,7 @@ export interface WebhookApplication {
   rateLimits: WebhookRateLimits;
   isDisabled: boolean;
   disabledReason: string | null;
-  /** Hours of uninterrupted failure after which an endpoint is disabled; 0: never, null: as said elsewhere (`../../delivery/plans/webhook-plan.ts`). */
+  /** Hours of uninterrupted failure after which an endpoint is disabled; 0: never, null: by default (`../../delivery/plans/webhook-plan.ts`). */
   disableAfterHours: number | null;
   /** Where the messages of all its endpoints live. */
   shard: number;

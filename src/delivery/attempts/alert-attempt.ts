@@ -26,7 +26,7 @@ export interface AlertReport {
 
 const states = { delivered: 'delivered', retry: 'retrying', dead: 'failed' } as const;
 
-/** Sends an alert once and says what becomes of it. Never rejects. */
+/** Sends an alert once and returns its outcome. Never rejects. */
 export async function attemptAlert(
   job: Job,
   { send, retryPolicy, channelType }: AlertPlan,

@@ -27,11 +27,11 @@ import { attemptWebhook } from './webhook-attempt.ts';
 export interface AttemptContext extends UploadContext {
   userAgent: string;
   attemptDetail: AttemptDetailMode;
-  /** Told of every attempt to send an alert. */
+  /** Called for every attempt to send an alert. */
   onAlert: (report: AlertReport) => void;
 }
 
-/** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read, or an endpoint not be disabled. */
+/** Delivers a message or a batch once and returns its outcome. Rejects when a batch cannot be read, or an endpoint not be disabled. */
 export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
   return lookingUpFor(job.target.org, () => attempt(job, plan, context));
 }

@@ -4,7 +4,7 @@ import type { TracedExchange } from '../targets/http/http-exchange.ts';
 
 const maxHeaderBytes = 4096;
 
-/** What the record of an attempt says besides its outcome, its secrets masked; null: the request was none over HTTP. */
+/** The detail of an attempt besides its outcome, with masked secrets; null: the request was none over HTTP. */
 export function attemptDetail(traced: TracedExchange | undefined): AttemptDetail | null {
   if (traced === undefined) return null;
   const { request, trace } = traced;

@@ -36,7 +36,7 @@ export interface UploadContext {
 }
 
 /**
- * Writes a batch once and says what becomes of it. Rejects when the batch cannot be read, and when some transforms have been run and
+ * Writes a batch once and returns its outcome. Rejects when the batch cannot be read, and when some transforms have been run and
  * others must wait: it then goes back to the queue, and the next attempt has less to do.
  */
 export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context: UploadContext): Promise<Settlement> {

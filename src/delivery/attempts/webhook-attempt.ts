@@ -25,7 +25,7 @@ interface Context {
   signal: AbortSignal;
 }
 
-/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint is gone and cannot be disabled. */
+/** Delivers a message to a webhook endpoint once and returns its outcome. Rejects when the endpoint is gone and cannot be disabled. */
 export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
   const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   const { event, messageId } = job;

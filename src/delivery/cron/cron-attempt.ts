@@ -86,7 +86,7 @@ async function request(options: CronAttemptOptions, run: CronRun, job: CronJobRe
       body,
       secrets: new SentSecrets(opened.secrets, opened.secretNames),
     },
-    // What counts as lost was said when the run was queued; a longer timeout holds from the next one on.
+    // The time after which it counts as lost was set when the run was queued; a longer timeout holds from the next one on.
     { timeoutMs: Math.min(timeoutMs, run.timeoutMs), clock, signal },
   );
 }

@@ -73,7 +73,7 @@ export interface PlanSources extends WarehouseSources {
   allowed: InstallationEgress;
   /** Null: no SMTP server is configured. */
   mailer: AlertMailer | null;
-  /** Of thin deliveries. Null: the worker knows no public address. */
+  /** Of thin deliveries. Null: the worker has no public address. */
   payloadLinks: PayloadLinks | null;
   clock: Clock;
   userAgent: string;
@@ -244,7 +244,7 @@ function targetSetting(
       ...(movesOn === 'nobody' ? [] : [movesOn]),
       ...(failover.length === 0 || inOrder ? [] : [failover.map(({ id }) => id).join('+')]),
       ...(hasOwnEvents ? ['own'] : []),
-      // Workers of the release before know no order: what they put in force is another setting.
+      // Workers of the release before support no order: what they put in force is another setting.
       ...(inOrder ? ['ordered'] : []),
     ].join('.'),
     paused: !route.enabled || !destination.enabled,

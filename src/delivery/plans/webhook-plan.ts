@@ -89,7 +89,7 @@ export interface WebhookPlanSources {
 type EndpointReader = Pick<WebhookDirectory, 'application' | 'endpoint'>;
 
 interface Sources {
-  /** Null: the worker knows no public address. */
+  /** Null: the worker has no public address. */
   payloadLinks: PayloadLinks | null;
   webhooks: Omit<WebhookPlanSources, 'directory'> & { directory: EndpointReader };
   registry: RegistryReader;
@@ -197,7 +197,7 @@ export class WebhookPlans {
       disable: async (disabledReason, { messageId, ifUnchanged }) => {
         const endpointToDisable = { org, id, disabledReason, ifRevision: ifUnchanged ? endpoint.revision : undefined };
         const { isDone, revision } = await webhooks.disableEndpoint(endpointToDisable);
-        // Whoever finds it disabled says so: the worker that did it may have died.
+        // Each worker that finds it disabled reports it: the worker that disabled it may have died.
         if (hasOwnEvents && revision !== null) await note({ kind: 'disabled', number: revision, reason: disabledReason, messageId });
         return isDone;
       },
@@ -266,7 +266,7 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication, h
       pausedFor ?? 'r',
       ...limiter.windows.map(({ most }) => most),
       ...(hasOwnEvents ? ['own'] : []),
-      // Workers of the release before know no order: what they put in force is another setting.
+      // Workers of the release before support no order: what they put in force is another setting.
       ...(endpoint.ordered ? ['ordered'] : []),
     ].join('.'),
     paused: pausedFor !== null,

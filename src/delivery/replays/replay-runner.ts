@@ -49,7 +49,7 @@ interface Entry {
   dueAtMs: number;
   leasedUntilMs: number;
   idleMs: number;
-  /** How many messages may be queued now, and when that was said. */
+  /** How many messages may be queued now, and when that was read. */
   tokens: number;
   tokensAtMs: number;
   /** With this generation it has ended. */

@@ -22,7 +22,7 @@ export class InsecureUrlError extends Error {
   }
 }
 
-/** The delivery is to have a link, and the worker knows no address for it. The payload itself is not sent instead. */
+/** The delivery is to have a link, and the worker has no address for it. The payload itself is not sent instead. */
 export class NoPublicUrlError extends Error {
   constructor() {
     super('a thin delivery needs the public address of the installation, POSTHORN_PUBLIC_URL, which this worker does not have');
@@ -30,7 +30,7 @@ export class NoPublicUrlError extends Error {
   }
 }
 
-/** The installation does not send the e-mail, whatever its server says. */
+/** The installation does not send the e-mail, whatever its server would answer. */
 export class MailRefusedError extends Error {
   constructor(why: string) {
     super(why);

@@ -12,7 +12,7 @@ type Work = 'none' | 'some' | 'pressing';
  * - `starting`: the worker has not yet sent its first heartbeat. Nothing is taken: nobody would find the worker dead and requeue its jobs.
  * - `idle`: no work is known in the shard.
  * - `ready`: work may wait. The next take dequeues.
- * - `recovering`: the worker may hold jobs that it does not know, because a reply of Redis was lost. The next take adopts them.
+ * - `recovering`: the worker may hold jobs that it does not list, because a reply of Redis was lost. The next take adopts them.
  * - `dequeuing`, `adopting`: the call of the take is under way. There is one at a time.
  * - `backing-off`: the call failed. Nothing is taken until the back-off of the worker's Redis calls is over.
  * - `stopped`: the worker shuts down. Final.
@@ -72,7 +72,7 @@ export class ConsumerState {
     this.#reconsider();
   }
 
-  /** The worker may hold jobs that it does not know. */
+  /** The worker may hold jobs that it does not list. */
   noteLoss(): void {
     if (this.#mode === 'stopped') return;
     this.#hasLoss = true;

@@ -35,9 +35,9 @@ export interface ShardConsumerOptions {
  * Consumer of one shard in one worker: dequeues jobs, settles them, and has done what else its shard reports (`ShardHints`), each by the duty for it.
  *
  * What it may do is decided by its mode: `starting` → `idle` ⇄ `ready` → `dequeuing`, `recovering` → `adopting`, `backing-off` after a call that
- * failed, and `stopped`. `ConsumerState` says what each is and how one leads to another, and refuses every other transition. The events come from here:
+ * failed, and `stopped`. `ConsumerState` documents each and the transitions between them, and refuses every other transition. The events come from here:
  * `start` and `stop` from the methods of these names; `noteWork` from `wake` and from hints of ready work; `noteLoss` when Redis answers again after an outage,
- * and when Redis says that the worker holds more jobs than it knows; `beginTake`, `endTake` and `failTake` from `take`; `resume` from the end of the back-off.
+ * and when Redis reports more leases of the worker than it lists; `beginTake`, `endTake` and `failTake` from `take`; `resume` from the end of the back-off.
  */
 export class ShardConsumer {
   readonly shard: number;
@@ -113,7 +113,7 @@ export class ShardConsumer {
     this.#state.noteWork(work);
   }
 
-  /** Up to `count` jobs that this worker did not know. Called while `wantsToTake`; never rejects then. */
+  /** Up to `count` jobs that this worker did not list. Called while `wantsToTake`; never rejects then. */
   async take(count: number, slow: SlowAttempts, order: TurnOrder): Promise<Job[]> {
     const step = this.#state.beginTake();
     try {

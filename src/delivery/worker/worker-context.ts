@@ -33,7 +33,7 @@ export class WorkerContext {
   readonly retention: { finishedMs: number; deadLettersMs: number };
   /** Signalled when a take may make sense in some shard, or an attempt has ended. */
   readonly wakeup = new Wakeup();
-  /** Slots of all living workers of the pool, as the last heartbeat says. */
+  /** Slots of all living workers of the pool, by the last heartbeat. */
   totalSlots: number;
   #lookAtAllAtMs = Number.NEGATIVE_INFINITY;
 

@@ -95,7 +95,7 @@ export class Worker {
     return this.#heartbeat.lastBeatAtMs;
   }
 
-  /** Takes no more work, lets attempts finish for `graceMs`, and puts back what is not done then. */
+  /** Takes no more work, lets attempts finish for `graceMs`, and requeues what is not done then. */
   async stop(graceMs: number): Promise<void> {
     const { doorbells, directory } = this.#options;
     const { clock, id, shares, wakeup } = this.#context;
@@ -185,7 +185,7 @@ export class Worker {
     return [...round.filter(({ isPressing }) => isPressing), ...round.filter(({ isPressing }) => !isPressing)];
   }
 
-  /** After a stop of this process others may have put back what it held: it must say that it lives before it takes more. */
+  /** After a stop of this process others may have requeued its leases: it must send a heartbeat before it takes more. */
   #mayCountAsDead(): boolean {
     const { lastTryAtMs } = this.#heartbeat;
     return lastTryAtMs === null || this.#context.clock.now() - lastTryAtMs > workerLifetimeMs;

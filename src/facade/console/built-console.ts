@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { htmlText } from '../../core/html-text.ts';
 
-/** What the page is told in its `meta` tags. */
+/** Contents of the `meta` tags of the page. */
 export interface PageSettings {
   /** Below which a client reaches the installation, as `/posthorn`; empty: below nothing. */
   basePath: string;

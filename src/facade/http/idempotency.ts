@@ -16,7 +16,7 @@ export interface Answer {
   body: string | null;
 }
 
-/** What an operation is told that is carried out under an idempotency key. */
+/** The context of an operation that is carried out under an idempotency key. */
 export interface Idempotency {
   /** Left on what is made, the same for equal requests with the same key. */
   mark: string;

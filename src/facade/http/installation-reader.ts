@@ -10,10 +10,10 @@ export interface InstallationReader {
   /** Name of the installation and of the organization that it begins with. */
   name: string;
   version: string;
-  /** Layout of the data that this release knows. */
+  /** Layout of the data that this release supports. */
   layout: number;
   mode: 'standalone' | 'cluster';
-  /** Where its DeliveryPools are; null: nowhere, or the process does not know. */
+  /** Where its DeliveryPools are; null: nowhere, or unknown to the process. */
   namespace: string | null;
   redisMode(): 'single' | 'sentinel' | 'cluster';
   /** The limit of memory where Redis has none; null: none is set. */

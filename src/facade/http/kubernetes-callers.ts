@@ -17,7 +17,7 @@ export interface KubernetesCallersOptions {
 
 const longestToken = 8192;
 const tokenShape = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-/** The claim of a JSON Web Token that says when it ends, in seconds since the epoch. */
+/** The claim of a JSON Web Token with its end, in seconds since the epoch. */
 const endClaim = z.object({ exp: z.number() });
 const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/;
 const keptMs = 60_000;

@@ -29,7 +29,7 @@ export function pageOf(item: z.ZodType) {
   return z.object({ data: z.array(item).describe('The records.'), pagination });
 }
 
-/** The members of the page, with what the answer says about it. */
+/** The members of the page, with the paging fields of the answer. */
 export function cutPage<T>(all: readonly T[], { page, pageSize }: { page: number; pageSize: number }) {
   return { items: all.slice((page - 1) * pageSize, page * pageSize), pagination: { total: all.length, page, pageSize } };
 }

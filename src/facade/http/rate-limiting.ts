@@ -48,7 +48,7 @@ function refuseBeyond({ allowed, limit, retryAfterSeconds }: RateLimitState, wha
 }
 
 const hourMs = 3_600_000;
-/** The tests of e-mail channels that an organization has in an hour: the mails come from the installation, whoever the addresses belong to. */
+/** The tests of e-mail channels that an organization has in an hour: the mails come from the installation, and the addresses may belong to anyone. */
 const mailTestsPerHour = 5;
 
 /** Counts a test of an e-mail channel; RATE_LIMITED beyond the limit, which no plan raises. */
@@ -71,7 +71,7 @@ export function workCharge(waits: number): number {
   return Math.floor(waits / turnsPerRequest);
 }
 
-/** Counts requests for work that is done: as many as are left, and nobody is told. */
+/** Counts requests for work that is done: as many as are left, without an error. */
 export async function chargeWork(rateLimiter: RateLimiter, caller: Caller, requests: number): Promise<void> {
   const limit = limits.request[caller.organization.plan];
   if (limit === null || requests === 0) return;

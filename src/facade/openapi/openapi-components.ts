@@ -4,7 +4,7 @@ import { isRecord } from '../../resources/field-tree.ts';
 type Json = Record<string, unknown>;
 type Section = 'schemas' | 'responses' | 'parameters' | 'examples';
 
-/** The shared parts of the document, each under a name of its own: whatever is said twice refers to the same part. */
+/** The shared parts of the document, each under a name of its own: what occurs twice refers to the same part. */
 export class Components {
   readonly schemas: Json = {};
   readonly responses: Json = {};

@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 
 /** Codes that any operation can answer: 404 below the path of another organization. */
 const everywhere: readonly ErrorCode[] = ['RESOURCE_NOT_FOUND', 'NOT_FOUND', 'RATE_LIMITED'];
-/** What is told once for all operations, as their `default`: what does not depend on them, 405 to other methods of their paths among it. */
+/** What stands once for all operations, as their `default`: what does not depend on them, 405 to other methods of their paths among it. */
 const otherwise: readonly ErrorCode[] = [
   'UNAUTHORIZED',
   'FORBIDDEN',

@@ -62,7 +62,7 @@ function saved(text: string, name: string, uses: number): number {
   return uses * (text.length - ref) - text.length - `"${name}":,`.length;
 }
 
-/** What is alike in all of its uses, in whatever order it is written, as text; null for a mere reference, and for what must be told of the field itself. */
+/** What is alike in all of its uses, in whatever order it is written, as text; null for a mere reference, and for what must stand at the field itself. */
 function shareable(property: unknown): string | null {
   if (!isRecord(property) || 'deprecated' in property || 'readOnly' in property) return null;
   const rest = withoutDefault(property);

@@ -82,7 +82,7 @@ const fieldNames: Partial<Record<ServedKind, readonly (readonly [spec: RegExp, a
   ],
 };
 
-/** The field of a record, such as `retryPolicy.maxDelay`, that a field of the spec, such as `spec.retryPolicy.maxDelayMs`, is shown in. Items of lists are not told apart. */
+/** The field of a record, such as `retryPolicy.maxDelay`, that a field of the spec, such as `spec.retryPolicy.maxDelayMs`, is shown in. Items of lists are not distinguished. */
 export function recordField(kind: ServedKind, specPath: string): string {
   const field = specPath.replace(/^spec\.?/, '').replace(/\[.*$/s, '');
   const named = (fieldNames[kind] ?? []).reduce((path, [spec, api]) => path.replace(spec, api), field);

@@ -7,7 +7,7 @@ import { findToRead, idOf } from './lookup.ts';
 
 /** Ids of what the organization had and that is deleted. */
 
-/** Kinds of which a deleted object is told from an unknown one. */
+/** Kinds of which a deleted object is distinguished from an unknown one. */
 export type DeletableKind = ServedKind | 'WebhookApplication' | 'WebhookEndpoint';
 
 const withHistory: readonly string[] = [

@@ -58,7 +58,7 @@ export async function readMasked(call: Call, object: SecretOwner, ref: SecretKey
 
 /**
  * What is published behind a reference of the object. What is not there is waited for, at most so long, until the record is of the generation that the
- * caller knows and the controllers have said so: a Secret that the API has just made comes with them.
+ * caller has and the controllers have confirmed that: a Secret that the API has just made comes with them.
  */
 export async function credentialOf(call: Call, object: SecretOwner, ref: SecretKeyRef, timeoutMs: number): Promise<Credential | null> {
   const { clock } = call.services;
@@ -99,7 +99,7 @@ function idOfOwner({ kind, metadata }: SecretOwner): string {
 }
 
 /**
- * What the controllers have said of the object as it is, or of a later one. `refused`: they did not come to its references, as when another object
+ * The verdict of the controllers on the object as it is, or on a later one. `refused`: they did not come to its references, as when another object
  * has its id; null: nothing yet.
  */
 function verdictOn({ services }: Call, { kind, metadata }: SecretOwner): 'evaluated' | 'refused' | null {

@@ -35,7 +35,7 @@ export const resourceRecord = z
   .object({ ...recordIdentity, ...recordTimes })
   .meta({ id: 'Resource', description: 'What identifies a record, and its times.' });
 
-/** What a record says of itself. */
+/** The description of a record. */
 export const shownDescription = z.string().nullable().describe('What this is for; null when nothing was said.');
 
 /** A related record, as it is expanded on read. */
@@ -101,7 +101,7 @@ export function switchSynonym<K extends SwitchedKind>(): Synonym<K, boolean, boo
   return sameAs('enabled', (object) => switchOf(object).enabled);
 }
 
-/** `updatedAt` is the last change of anything but the status, as far as the store tells. */
+/** `updatedAt` is the last change of anything but the status, as far as the store has it. */
 export function timesOf({ metadata }: PosthornObject<ServedKind>) {
   const changes = (metadata.managedFields ?? []).flatMap((entry) =>
     entry.subresource === undefined && entry.time !== undefined ? [entry.time] : [],

@@ -78,7 +78,7 @@ export class SecretDraft {
 
   /**
    * The spec with new references for what the API has stored and the spec keeps, when it sends credentials to another place than the current one: a
-   * Secret serves the place that it was made for. Whoever calls has judged that the credentials may go there.
+   * Secret serves the place that it was made for. The caller has judged that the credentials may go there.
    */
   async moved<S extends Spec>(spec: S): Promise<S> {
     const current = this.#current;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * A field of a spec as a body has it: optional, with the description of the spec or another one. Its default is told in the OpenAPI document and not
+ * A field of a spec as a body has it: optional, with the description of the spec or another one. Its default is in the OpenAPI document and not
  * filled in, for on change what is not sent stays.
  */
 export function specField<Field extends z.ZodType>(

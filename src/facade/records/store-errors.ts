@@ -37,7 +37,7 @@ export function isQuotaUsedUp(error: unknown): boolean {
   return isPosthornError(error, 'FORBIDDEN') && error.message.includes('exceeded quota');
 }
 
-/** Compiles what was sent; what is wrong with it is told as `forClients` does. */
+/** Compiles what was sent; complaints are worded as `forClients` does. */
 export function inApiWords<T>(kind: ServedKind, compile: () => T): T {
   try {
     return compile();

@@ -50,7 +50,7 @@ export function noteOf({ metadata: { namespace = '', name, uid, generation } }: 
   return JSON.stringify(note);
 }
 
-/** Waits until the cache shows what a note says. Throws UNAVAILABLE when it lags behind. */
+/** Waits until the cache shows the write of a note. Throws UNAVAILABLE when it lags behind. */
 export async function awaitNoted<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
   const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
   const { caches, clock, store } = place.services;
@@ -138,7 +138,7 @@ async function isSeen({ services }: Call, deadlineMs: number, look: () => Promis
     }
     return true;
   } catch (error) {
-    // It is written: who is told otherwise writes it again, or deletes what is not there.
+    // It is written: after another answer a caller would write it again, or delete what is not there.
     logger.warn({ err: error }, 'the programmed state of a change could not be read');
     return false;
   }

@@ -3,7 +3,7 @@
 -- ARGV[1]  the field
 -- ARGV[2]  what was read
 -- ARGV[3]  what takes its place
--- Answers 1, or 0 when the field has another value meanwhile, or is gone. Repeated after it was done, it answers 0.
+-- Returns 1, or 0 when the field has another value meanwhile, or is gone. Repeated after it was done, it returns 0.
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return 0
 end

@@ -24,7 +24,7 @@ export interface ApplyFailure {
 /** Applies sets of manifests, each time only what differs from what it applied before. */
 export class ManifestApplier {
   readonly #store: ResourceStore;
-  /** Field manager whose objects are never pruned, whoever else owns a part of them. */
+  /** Field manager whose objects are never pruned, also when others own a part of them. */
   readonly #protectedManager: string;
   readonly #applied = new Map<string, ApplyObject>();
 

@@ -2,7 +2,7 @@
 -- KEYS[1] the lock: a string, the identity of its holder
 -- ARGV[1] identity of the candidate
 -- ARGV[2] how long the lock lasts, in milliseconds
--- Answers 1 when the candidate holds it now, 0 when another one does.
+-- Returns 1 when the candidate holds it now, 0 when another one does.
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then
   return 0

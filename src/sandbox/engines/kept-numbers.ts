@@ -3,7 +3,7 @@ import { compareNumbers, ExactNumber, isDouble, jsonNumber } from '../../core/ex
 import { forEachNumber, inexactNumbers } from '../../core/json-numbers.ts';
 import { isJson } from '../../core/plain-json.ts';
 
-/** Doubles, told apart by their sign when they are zero. */
+/** Doubles; zeros with different signs are different. */
 type Key = number | '-0';
 
 function keyOf(double: number): Key {

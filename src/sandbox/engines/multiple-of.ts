@@ -6,7 +6,7 @@ interface Decimal {
   exponent: number;
 }
 
-/** Decimals of at most so many digits are told apart by their doubles. */
+/** Different decimals of at most so many digits have different doubles. */
 const maxExactDigits = 1e15;
 /** Larger powers of ten are no doubles. */
 const maxExactPower = 22;

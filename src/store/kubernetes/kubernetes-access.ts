@@ -11,7 +11,7 @@ const user = z.object({
 const tokenReview = z.object({ status: z.object({ authenticated: z.boolean().optional(), user: user.partial().optional() }) });
 const accessReview = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-/** Whoever the API server knows behind a token. */
+/** The user that the API server finds for a token. */
 export type KubernetesUser = z.output<typeof user>;
 
 /** What somebody wants to do in a namespace with all objects of a resource of our group, such as `list` `routes`; `*` is any. */

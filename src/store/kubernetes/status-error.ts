@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 
-/** metav1.Status, as far as an error can be told from it. */
+/** metav1.Status, the fields that an error is made of. */
 const statusSchema = z.object({
   message: z.string().default(''),
   reason: z.string().default(''),

@@ -64,7 +64,7 @@ function stepOf(element: string, value: unknown): string | number | null {
   return index < 0 ? null : index;
 }
 
-/** The element by which an item of a `set` or `map` list is told from the others. */
+/** The element by which an item of a `set` or `map` list is distinguished from the others. */
 export function itemElement(item: unknown, node: FieldNode & { type: 'list' }): string {
   if (node.listType !== 'map') return `v:${canonicalJson(item)}`;
   const keys = isRecord(item) ? node.keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]]) : [];

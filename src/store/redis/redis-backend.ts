@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Keyring } from '../../core/sealing.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import type { Kind, ObjectOf } from '../../resources/kinds.ts';
 import type { Mutation, ObjectBackend, ObjectReference, Refusal } from '../objects/backend.ts';
 import { keyOfMember, listed, memberOf, requiredNamespace } from '../objects/member.ts';
@@ -91,21 +91,19 @@ export class RedisBackend implements ObjectBackend {
       this.#keys.objects('Namespace'),
       this.#keys.dependents,
     ];
-    const args = [
-      newMarker(),
+    const written = namedArgument({
+      marker: newMarker(),
       member,
-      before?.metadata.resourceVersion ?? '',
-      change,
-      change === 'deleted' ? '' : this.#codec.encode(object),
-      this.#codec.encodeListed(object),
+      version: before?.metadata.resourceVersion ?? '',
+      type: change,
       kind,
-      key.namespace ?? '',
-      namespace === null ? '' : memberOf({ name: namespace }),
-      this.#logLength,
-      gone.length,
-      ...gone,
-      ...owners,
-    ];
+      namespace: key.namespace ?? '',
+      ownerNamespace: namespace === null ? null : memberOf({ name: namespace }),
+      logLength: this.#logLength,
+      removed: gone,
+      added: owners,
+    });
+    const args = [written, change === 'deleted' ? '' : this.#codec.encode(object), this.#codec.encodeListed(object)];
     const writing = this.#writes === undefined ? commitScript.run(this.#redis, keys, args) : this.#writes.run(commitScript, keys, args);
     const reply = await reachable(writing);
     const parsed = commitReply.parse(reply);
@@ -159,7 +157,7 @@ export class RedisBackend implements ObjectBackend {
       pageScript.run(
         this.#redis,
         [this.#keys.meta, this.#keys.changes, this.#keys.objects(kind), this.#keys.names(kind)],
-        [newMarker(), lowest, highest, limit],
+        [namedArgument({ marker: newMarker(), lowest, highest, maxObjects: limit })],
       ),
     );
     const [marker, revision, oldest, members, values] = pageReply.parse(reply);

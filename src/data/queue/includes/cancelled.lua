@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 
--- Messages that somebody has cancelled. They have F.message.cancellation. One that a worker holds, or that is a member of a batch, has it before it
--- ends: a success of what is under way stays one, and whatever else would have followed, the message becomes a dead letter. Cancelling is no failure of the target:
+-- Cancelled messages. They have F.message.cancellation. A message that a worker holds, or that is a member of a batch, has it before it
+-- ends: a success of the attempt under way counts, after any other result the message becomes a dead letter. A cancellation is no failure of the target:
 -- it counts for no circuit, alert, rate or event of Posthorn's own (finish.lua).
 local cancelled = {}
 do

@@ -48,7 +48,8 @@ local function circuit_begin(n, state, id)
     end
   end
   call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, new_entry(),
-    'r', t[2], 'd', t[3], 's', state, 'at', whole(now), 'f', t[7] or '0')
+    F.transitions.route, t[2], F.transitions.destination, t[3], F.transitions.state, state, F.transitions.at_ms, whole(now),
+    F.transitions.consecutive_failures, t[7] or '0')
 end
 
 -- Lets a target go on that waits for its circuit.

@@ -3,11 +3,10 @@
 -- @include "account.lua"
 
 -- The log of what ends at targets whose route has alerts (F.target.has_alerts): the stream `ends`, which src/notify reads and
--- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
--- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.
--- Entries with w are for Posthorn's own events (own-events.lua).
--- While nobody reads it the oldest go: counts of alerts are then too small. Before that, from ends_shared entries on, an organization adds as many at most
--- until the log was read to its end, counted in the hash `ends-of`: what it has beyond is left out, so that it pushes out no ends of others.
+-- forgets. F.ends has the fields of its entries; kind is what ended: f a message that failed, s messages that were delivered, o a circuit that opens,
+-- c one that closes. Entries with an organization are for Posthorn's own events (own-events.lua).
+-- Without a reader the oldest entries go, and counts of alerts are then too small. Before that, from ends_shared entries on, an organization adds as many at
+-- most until the log was read to its end. The hash `ends-of` counts them. Further ends of that organization are left out, so that it pushes out no ends of others.
 local ends_kept = 100000
 -- Successes in a row of this call, by route and destination: {organization, route, destination, how many, last message}.
 local successes = {}
@@ -32,8 +31,8 @@ do
     end
     hints.ends = 1
     if may_add(org) then
-      call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(),
-        'r', route, 'd', destination, 'at', whole(now), 'k', kind, 'n', count, 'm', id)
+      call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.route, route, F.ends.destination, destination,
+        F.ends.at_ms, whole(now), F.ends.kind, kind, F.ends.count, count, F.ends.message, id)
     end
   end
 end

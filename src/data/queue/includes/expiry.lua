@@ -5,7 +5,7 @@
 -- @include "../../shard/includes/first-use.lua"
 
 -- Expiry: a message that has not been delivered by its time is given up. Only messages
--- that expire have F.message.lane_entry; empty: it stands in no lane. A message without F.message.expires_ms costs no call.
+-- that expire have F.message.lane_entry; empty: it is in no lane. A message without F.message.expires_ms costs no call.
 --
 -- `exp` (time-shares.lua) has the messages that expire, by their deadline. A message leaves it when it ends, when it moves to another shard, or when a worker
 -- holds it at its deadline; the script that puts a held one back adds it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
@@ -46,7 +46,7 @@ on_first_use(expiry, function()
     return outcome == 'b' and at <= now
   end
 
-  -- The account of a message; nil: the message is gone, or what stands there is none.
+  -- The account of a message; nil: the message is gone, or what is there is none.
   function expiry.account(id)
     local n = redis.pcall('HGET', P .. 'm:' .. id, F.message.target)
     return n and not failed(n) and time_shares.account_of_target(n) or nil

@@ -15,9 +15,9 @@
 -- the messages that moved there move on (guests.lua). A message that has moved
 -- has the fields of ../../shard/hash-fields.ts; F.message.attempts_before_move of one that came back after 1000 is less than 0. While it is in another shard its status is `m`.
 --
--- What a shard does not know of a destination in another one that is judged there on arrival (receive.lua). A message that has come back from there is not
--- sent again for nothing: the other shard is asked (entry `f` of the outbox, failover-room.lua), one question per target and destination at a time, and
--- for a few seconds its answer stands in `free:<target> <shard>/<destination>`: how many more messages it takes. `asked:<target> <shard>/<destination>` has
+-- A shard sees only a part of the state of a destination in another shard, which judges the message on arrival (receive.lua). A message that has come back is
+-- sent there again only after a question to that shard (entry `f` of the outbox, failover-room.lua), one per target and destination at a time.
+-- For a few seconds the reply is in `free:<target> <shard>/<destination>`: how many more messages it takes. `asked:<target> <shard>/<destination>` has
 -- the entry of the last question, and when it was asked (ms).
 
 local failover = {}
@@ -120,7 +120,7 @@ on_first_use(failover, function()
       local is_asking = entry and (now - tonumber(asked_ms) < asked_again_ms or #call('XRANGE', P .. 'out', entry, entry) > 0)
       if not is_asking then
         local shard, n, destination = unpack(question)
-        call('SET', key, send(shard, 'f', 'e', n, 'm', destination) .. ' ' .. whole(now), 'PX', asked_kept_ms)
+        call('SET', key, send(shard, 'f', F.outbox.event, n, F.outbox.message, destination) .. ' ' .. whole(now), 'PX', asked_kept_ms)
       end
     end
   end
@@ -165,7 +165,7 @@ on_first_use(failover, function()
     return candidate == m.first
   end
 
-  -- Moves a message that stands in no lane any more to the candidate; of a batch each member.
+  -- Moves a message that is in no lane any more to the candidate; of a batch each member.
   -- One that has made no attempt at a failover destination is there for the reason for which it had come.
   function failover.move(m, from, candidate, why)
     why = m.why and m.attempts == m.before and m.why or why
@@ -177,7 +177,7 @@ on_first_use(failover, function()
     end
     local target = call('HMGET', P .. 't:' .. from, F.target.destination, F.target.organization)
     local at = target[1]
-    -- What fails in another shard tells nobody here.
+    -- A failure in another shard is not fed to the live stream here.
     if m.attempts > 0 or string.find(candidate, '/', 1, true) then
       note_failure(target[2] or '', id, m.created)
     end
@@ -216,7 +216,7 @@ on_first_use(failover, function()
       if not m.is_away then
         call('HSET', key, F.message.first_target, from)
       end
-      local entry = send(shard, 'v', 'm', id, 'd', destination)
+      local entry = send(shard, 'v', F.outbox.message, id, F.outbox.destination, destination)
       call('HSET', key, F.message.status, 'm', F.message.shard, shard, F.message.outbox_entry, entry, unpack(fields))
       if m.expires then
         expiry.forget(id)

@@ -25,7 +25,7 @@ local function finish(id, event, org, n, destination, status, reason, error_type
   hold_event(event, org, -1)
   local is_cancelled = reason == cancelled.reason
   if not is_cancelled then
-    count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
+    count_end(org, n, destination, how or (status == 'd' and F.tally.delivered or F.tally.failed))
   end
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
@@ -67,7 +67,7 @@ local function finish_unsent(id, event, org, n, status, why)
   feed.message(status, org, id, event, n, t[2] or '-', nil, route)
   if status == 't' then
     if is_for_webhooks(org) then
-      count_end(org, n, t[2] or '', 'f')
+      count_end(org, n, t[2] or '', F.tally.failed)
     else
       count_unsent(org, route)
     end

@@ -3,9 +3,10 @@
 -- @include "lanes.lua"
 -- @include "failover.lua"
 
--- Of a target that its route names no more (F.target.moves_on is `g`, failover.lua) the messages that came from another destination, its guests, move on, whatever keeps it from
--- sending. A script looks at so many unread entries, and at each of them once: F.target.seen_fresh_entry and F.target.seen_retry_entry name the last one
--- of the lane of fresh messages and of that of retries. The next setting of the target deletes them. What is appended later has a larger id.
+-- Guests of a target are messages that came from another destination. They move on once the route does not name the target any more (F.target.moves_on is `g`,
+-- failover.lua), also while something keeps the target from sending. A script reads a bounded number of unread entries, and each of them once:
+-- F.target.seen_fresh_entry and F.target.seen_retry_entry name the last one of the lane of fresh messages and of that of retries. The next setting of the
+-- target deletes them. What is appended later has a larger id.
 local guest_looks = 100
 
 -- Targets with entries that the script has not looked at.

@@ -26,7 +26,7 @@ end
 
 -- Puts what a worker holds back into its lane as a new entry; of a target whose messages go out in order, into the lane of retries, which comes first; one that
 -- was cancelled ends. Nothing happens when somebody has settled it meanwhile.
--- Returns whether it was put back.
+-- Returns whether it was requeued.
 local function put_back(handle, worker, id)
   local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
   local n = number_of_lane(lane)

@@ -16,7 +16,7 @@ local function failover_of_names(org, route, names)
   return table.concat(targets, ' ')
 end
 
--- For a message that stands in no lane any more. Returns whether it is a dead letter; `fo` nil: its route is gone.
+-- For a message that is in no lane any more. Returns whether it is a dead letter; `fo` nil: its route is gone.
 local function leave(id, n, org, reason, fo)
   local m = failover.moves_of(id)
   if not m.event then

@@ -14,7 +14,7 @@
 -- Makes the message of an event for one target.
 
 -- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
--- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it stands in the lane of retries;
+-- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it is in the lane of retries;
 -- `elsewhere`: it moves there at once, and then never again. `target.max` is the largest
 -- number of attempts, with `;b<ms>` behind it where the first attempt is made at that time at the earliest, and `;x<ms>` where the message expires; of a
 -- webhook endpoint its subscription follows, and the transform of that when it has one.
@@ -62,7 +62,7 @@ local function new_message(event, org, n, target)
   if target.elsewhere then
     local m = failover.moves_of(target.id)
     m.count = failover.max_moves - 1
-    -- Workers of the release before know no reason of its own.
+    -- Workers of the release before have no reason of its own.
     return false, failover.move(m, n, target.elsewhere, 'destination_unavailable')
   end
   if due then

@@ -3,8 +3,8 @@
 -- @include "work.lua"
 
 -- Puts messages that were taken and not sent, a list of ids, into the lane of retries of target n, whose messages go out in order: before those that were
--- accepted later and stand there unread. Workers give back in any order what they took before order was switched on. Of these later ones a script moves up
--- to 1,000; beyond them a message stands behind some that were accepted later.
+-- accepted later and are there unread. Workers give back in any order what they took before order was switched on. Of these later ones a script moves up
+-- to 1,000; beyond them a message is behind some that were accepted later.
 local enqueue_back_in_order
 do
   local moves_left = 1000
@@ -48,7 +48,7 @@ do
       messages[#messages + 1] = message
     end
     table.sort(messages, is_earlier)
-    -- First they stand in the lane once more: after an error none is missing.
+    -- First they are in the lane once more: after an error none is missing.
     for _, message in ipairs(messages) do
       enqueue_retry(n, message.id, message.expires)
     end

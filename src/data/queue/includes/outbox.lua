@@ -1,36 +1,36 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/hints.lua"
 
--- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
--- a since when (ms), k its kind:
---   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
---      z where some have times, per line these (`;b…;x…`) or nothing. Workers of the release before ignore it: they make the messages without times.
+-- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has F.outbox.shard, F.outbox.since_ms and
+-- F.outbox.kind, which is one of:
+--   x  messages of an event are to be made there (or here, where there are many): event, lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
+--      times where some have times, per line these (`;b…;x…`) or nothing. Workers of the release before ignore it: they make the messages without times.
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
---   w  further targets of an event are to be found (expand.lua): e event, f, u where the walk over them goes on and ends. The event has `<shard>w`
+--   w  further targets of an event are to be found (expand.lua): event, walk_from and walk_until, between which the walk goes on. The event has `<shard>w`
 --      among its `far` meanwhile
---   v  a message moves there: m message, d destination
---   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
---   f  a failover destination there is asked whether it takes messages again: e target whose messages ask, m destination (failover.lua)
---   n  the event has one more message here, a replay: e event, m message
+--   v  a message moves there: message, destination
+--   r  a message that came from there is gone: message     g  the same of the copy of an event: event
+--   f  a failover destination there is asked whether it takes messages again: event is the target whose messages ask, message the destination (failover.lua)
+--   n  the event has one more message here, a replay: event, message
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
 local function send(shard, kind, ...)
   hints.outbox = 1
   local entry = new_entry()
-  call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
+  call('XADD', P .. 'out', entry, F.outbox.shard, shard, F.outbox.since_ms, whole(now), F.outbox.kind, kind, ...)
   return entry
 end
 
 -- Sends messages of an event to a shard: `lines` with their times behind the attempts.
 local function send_messages(shard, event, lines)
   if not string.find(lines, ';', 1, true) then
-    return send(shard, 'x', 'e', event, 't', lines)
+    return send(shard, 'x', F.outbox.event, event, F.outbox.lines, lines)
   end
   local plain, times = {}, {}
   for line in string.gmatch(lines, '[^\n]+') do
     plain[#plain + 1] = string.gsub(line, ';%S*', '')
     times[#times + 1] = string.match(line, ';%S*') or ''
   end
-  return send(shard, 'x', 'e', event, 't', table.concat(plain, '\n'), 'z', table.concat(times, '\n'))
+  return send(shard, 'x', F.outbox.event, event, F.outbox.lines, table.concat(plain, '\n'), F.outbox.times, table.concat(times, '\n'))
 end
 
 -- The number of this shard.

@@ -15,8 +15,8 @@ local function write_consecutive_failures(n, c)
   end
 end
 
--- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
--- failures, probes, threshold, probe_threshold. `id`: the message. Results of attempts that began in an older generation move nothing.
+-- Applies the result of an attempt to the circuit of its target. `c` is the circuit as the script has read it: state, generation,
+-- failures, probes, threshold, probe_threshold. `id`: the message. Results of attempts that began in an older generation change nothing.
 -- A circuit that opens is counted. A failed probe is part of the same opening.
 local function circuit_result(n, c, generation, succeeded, id)
   if generation ~= c.generation or c.state == 'o' then
@@ -29,7 +29,7 @@ local function circuit_result(n, c, generation, succeeded, id)
     if is_probe or c.failures >= c.threshold then
       write_consecutive_failures(n, c)
       if not is_probe then
-        tally_target(call('HGET', P .. 't:' .. n, F.target.organization), n, 'c', 1)
+        tally_target(call('HGET', P .. 't:' .. n, F.target.organization), n, F.tally.circuit_openings, 1)
       end
       circuit_begin(n, 'o', id)
       c.state, c.generation, c.changed = 'o', generation + 1, true

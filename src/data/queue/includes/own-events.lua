@@ -2,11 +2,10 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 
--- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (F.target.has_own_events). They
--- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
--- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month, s a signing
--- secret that was rotated (all three with rt `-`, what they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before, h the hops of
--- the cause, if that is not a message.
+-- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (F.target.has_own_events).
+-- F.ends has their fields. The route is in own_route, a name that readers of the release before pass over. The kind is one of: q a dead letter, o a
+-- circuit that opens, c one that closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages
+-- of a month, s a signing secret that was rotated. The last three have `-` as own_route, their subject as destination and their data as details.
 --
 -- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
 local own_per_minute = 20
@@ -31,6 +30,7 @@ local function note_own(kind, org, route, destination, id, reason, hop)
   call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
   keep_own(key, own_kept_ms)
   hints.ends = 1
-  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
-    'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0', unpack((hop or '') ~= '' and { 'h', hop } or {}))
+  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.organization, org, F.ends.own_route, route,
+    F.ends.destination, destination, F.ends.at_ms, whole(now), F.ends.kind, kind, F.ends.count, 1, F.ends.message, id,
+    F.ends.details, reason, F.ends.omitted, left or '0', unpack((hop or '') ~= '' and { F.ends.hops, hop } or {}))
 end

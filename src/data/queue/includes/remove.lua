@@ -27,7 +27,7 @@ local function remove_event(event)
   local home, home_key = home_of(event)
   if home and stamp then
     index_remove(P .. 'i:cp:' .. org, stamp, event)
-    send(home, 'g', 'e', home_key)
+    send(home, 'g', F.outbox.event, home_key)
   elseif stamp then
     index_remove(P .. 'i:ev:' .. org, stamp, event)
     index_remove(P .. 'i:' .. source, stamp, event)
@@ -95,7 +95,7 @@ local function remove_pack(pack, event, org, stamp)
   release_event(event)
 end
 
--- Of the results of a pack that stand in a history one by one, the last takes the pack with it.
+-- Of the results of a pack that are in a history one by one, the last takes the pack with it.
 local function remove_result(id)
   local name, number = packed.place_of(id)
   local m = name and call('HMGET', P .. 'm:' .. name, F.message.event, F.message.pack_organization, F.message.index_stamp, F.message.pack_count) or {}
@@ -105,7 +105,7 @@ local function remove_result(id)
 end
 
 -- Removes a message record with its attempts and index entries, and its event with the last of the event's messages. Where the
--- message came from another shard, that one is told.
+-- message came from another shard, the outbox gets an entry for that shard.
 local function remove_message(id)
   local key = P .. 'm:' .. id
   local m = call('HMGET', key, F.message.event, F.message.target, F.message.index_stamp, F.message.end_stamp, F.message.status,
@@ -119,7 +119,7 @@ local function remove_message(id)
   local t = call('HMGET', P .. 't:' .. m[2], F.target.organization, F.target.route, F.target.destination)
   local home, home_key = home_of(id)
   if home then
-    send(home, 'r', 'm', home_key)
+    send(home, 'r', F.outbox.message, home_key)
   else
     -- What the first attempt delivered to its first destination, without a move, has never failed.
     remove_from_indexes(id, t, m[6], m[3], m[5] ~= 'd' or m[10] ~= '1' or m[6] or m[11])

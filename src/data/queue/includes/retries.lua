@@ -58,7 +58,7 @@ local function count_out(n, by)
   end
 end
 
--- Takes a message out that waits for its time; answers whether it was there.
+-- Takes a message out that waits for its time; returns whether it was there.
 local function retry_over(n, id)
   if not time_shares.remove('due', time_shares.account_of_target(n), n .. ' ' .. id) then
     return false

@@ -9,7 +9,7 @@
 --   *                     the sum of all targets here; what failed before it was sent counts as failed
 --   *e                    events, duplicates, events filtered, 0: of all sources and routes here
 -- Of organizations for webhooks those of webhook-statistics.lua, and of a target the third number is messages made.
--- The same levels stand in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
+-- The same levels are in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
 local period_levels = {
   { name = 'm', ms = 300000, kept_s = 93600 },
   { name = 'h', ms = 3600000, kept_s = 691200 },

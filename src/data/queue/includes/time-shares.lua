@@ -18,7 +18,7 @@ on_first_use(time_shares, function()
   local max_indexed = 100
   local accounts = {}
 
-  -- The account of a target; nil: the target is gone, or what stands there is none.
+  -- The account of a target; nil: the target is gone, or what is there is none.
   function time_shares.account_of_target(n)
     if accounts[n] == nil then
       local org = redis.pcall('HGET', P .. 't:' .. n, F.target.organization)

@@ -143,7 +143,7 @@ do
     end
   end
 
-  -- Compares what is noted of an event with how many holds it has; answers what is noted where that is wrong, else nil. It is corrected with the other changes.
+  -- Compares what is noted of an event with how many holds it has; returns what is noted where that is wrong, else nil. It is corrected with the other changes.
   function correct_event(event, holds)
     local noted = call('HGET', P .. 'ue', event) or '0'
     local right = holds > 0 and holds .. ' ' .. bytes_of_event(event) or '0'
@@ -156,7 +156,7 @@ do
     return noted
   end
 
-  -- Compares the figures of accounts with what is noted of their events; answers the account, what is noted and what would be right, of each that is
+  -- Compares the figures of accounts with what is noted of their events; returns the account, what is noted and what would be right, of each that is
   -- wrong. With `is_mending` they are corrected.
   function correct_accounts(is_mending)
     local sums, wrong, by_account = {}, {}, {}

@@ -3,11 +3,11 @@
 -- @include "../../shard/includes/target.lua"
 
 -- Appends a message to a lane of its target, which is made on demand. The entry id comes from the shard's counter, so that a
--- stream made again never repeats an id that a slow worker still knows. `expires`: when the message expires, if it does.
+-- stream made again never repeats an id that a slow worker still holds. `expires`: when the message expires, if it does.
 local streams_seen = {}
 local function enqueue_in(lane, id, expires)
   local w = P .. 'w:' .. lane
-  -- The entry is the last write: after an error the message stands in no lane.
+  -- The entry is the last write: after an error the message is in no lane.
   if not streams_seen[lane] then
     if call('EXISTS', w) == 0 then
       local n = number_of_lane(lane)

@@ -1,4 +1,4 @@
--- @include "../../shard/includes/json.lua"
+-- @include "../../../redis/scripts/includes/json.lua"
 
 -- What publishing and retracting a record share.
 -- KEYS[1] marker
@@ -8,23 +8,20 @@
 -- KEYS[5] records of the kind (hash)
 -- KEYS[6] owners: id of a record -> id of the organization that it belongs to for good (hash)
 -- KEYS[7..] index of each index operation
--- ARGV[1] epoch of the caller
--- ARGV[2] marker to write when there is none
--- ARGV[3] length to which the stream is trimmed, about
--- ARGV[4] id of the record
--- ARGV[5] record that the caller believes to be stored; empty: none
--- ARGV[6] record to store; empty: none
--- ARGV[7] organization of the caller; empty: the record belongs to none
--- ARGV[8] number of index operations
--- ARGV[9..] per index operation: hset, hclaim (hset of a field that one organization has for itself), hdel, sadd or srem; field; then the change keys
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): epoch of the caller; marker to write when there is none; max_changes: length to which the stream is
+--   trimmed, about; id of the record; org of the caller, nil: the record belongs to none; operations {operation, field} on the indexes, where the
+--   operation is hset, hclaim (hset of a field that one organization has for itself), hdel, sadd or srem; change_keys
+-- ARGV[2] record that the caller believes to be stored; empty: none
+-- ARGV[3] record to store; empty: none
 local call = redis.call
-local id, believed, wanted = ARGV[4], ARGV[5], ARGV[6]
+local change = decoded(ARGV[1])
+local id, believed, wanted = change.id, ARGV[2], ARGV[3]
 local stored_epoch = call('GET', KEYS[2])
 local stored = call('HGET', KEYS[5], id) or ''
 
 -- A missing or lower stored epoch means that Redis lost data: the caller's is taken.
 local function is_fenced()
-  return stored_epoch and tonumber(stored_epoch) > tonumber(ARGV[1])
+  return stored_epoch and tonumber(stored_epoch) > tonumber(change.epoch)
 end
 
 -- Whether a field of an index leads to a record of another organization.
@@ -62,18 +59,17 @@ end
 
 -- The index operations, the marker, and one entry in the stream.
 local function finish()
-  if stored_epoch ~= ARGV[1] then
-    call('SET', KEYS[2], ARGV[1])
+  if stored_epoch ~= change.epoch then
+    call('SET', KEYS[2], change.epoch)
   end
-  call('SET', KEYS[1], ARGV[2], 'NX')
-  local operations = tonumber(ARGV[8])
-  for i = 1, operations do
-    change_index(KEYS[6 + i], ARGV[7 + 2 * i], ARGV[8 + 2 * i])
+  call('SET', KEYS[1], change.marker, 'NX')
+  for i, operation in ipairs(change.operations) do
+    change_index(KEYS[6 + i], operation[1], operation[2])
   end
   local fields = {'m', call('GET', KEYS[1])}
-  for i = 9 + 2 * operations, #ARGV do
+  for _, key in ipairs(change.change_keys) do
     fields[#fields + 1] = 'k'
-    fields[#fields + 1] = ARGV[i]
+    fields[#fields + 1] = key
   end
-  call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], string.format('%.0f-0', next_sequence()), unpack(fields))
+  call('XADD', KEYS[4], 'MAXLEN', '~', change.max_changes, string.format('%.0f-0', next_sequence()), unpack(fields))
 end

@@ -71,7 +71,7 @@ do
     return results
   end
 
-  -- The messages of an event here that may match, those that stand in other shards, whether there may be others, and how many were looked at.
+  -- The messages of an event here that may match, those that are in other shards, whether there may be others, and how many were looked at.
   function asked.of_event(event)
     local ids = messages_of(event, call('GETRANGE', P .. 'e:' .. event, 0, 255))
     local found = { ids = {}, elsewhere = {}, is_open = #ids == 0, looked = #ids }

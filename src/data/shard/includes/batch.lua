@@ -1,15 +1,15 @@
 -- @include "shard.lua"
 -- @include "hints.lua"
 
--- Targets whose messages go out in batches (warehouses). What makes a batch complete stands in
+-- Targets whose messages go out in batches (warehouses). The limits that make a batch complete are in
 -- the target's hash (../hash-fields.ts).
 --
 -- Messages gather in the lane of the fresh ones. A batch takes them out of there, and from then on is treated as one message:
 -- `m:<batch>` with the event `*`, standing in the lane of retries, in `held` or `due`; F.message.moves is the largest of its
--- members', F.message.left the ones of all of them. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
+-- members', F.message.left the ones of all of them. `b:<batch>` has what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
 -- that a repeat writes the same objects again, but for what is too large to be written at once: its newest members leave (batch-cut.lua)
 -- before the rest is written. A member has `y` before the semicolon when the output of a transform is kept for it. Members that are not
--- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. `bs:<target>` is the
+-- written are in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. `bs:<target>` is the
 -- set of the batches of a target.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
 local batch_marker = '*'

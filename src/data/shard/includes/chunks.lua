@@ -1,9 +1,9 @@
 -- @include "shard.lua"
 -- @include "first-use.lua"
 
--- A payload above 1 MiB stands beside the text of its event, in chunks of 512 KiB: strings `c:<token>:<number>`, counted from 0. Whoever brings the
--- event writes them one by one, with a lifetime, before a script names them; the first line of the text then ends with `<token>/<bytes>`, and the chunks
--- have no lifetime any more. What no script has named by the end of its lifetime is gone. They are removed with the event.
+-- A payload above 1 MiB is stored beside the text of its event, in chunks of 512 KiB: strings `c:<token>:<number>`, counted from 0. The process that stores the
+-- event writes them one by one, with a lifetime, before a script names them. The first line of the text then ends with `<token>/<bytes>`, and the chunks
+-- have no lifetime any more. Chunks that no script has named expire at the end of their lifetime. Named chunks are removed with the event.
 local chunks = {}
 on_first_use(chunks, function()
   local chunk_size = 524288

@@ -8,10 +8,10 @@
 --
 -- For the analytics in tallies, from which fold-tallies.lua makes the statistics of periods: hashes `st:<org>:t<period>:<group>`, the
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
--- a tally stays small. Fields: a target's number and `o` delivered with a batch, `f` failed, `m` moved to a failover destination, `s` sum of the durations
--- of its attempts in ms, `r` failed attempts after which another one was planned, `c` openings of its circuit, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
--- Of organizations for webhooks also a target's number and `n` messages made; `<number>:<letter>` and `e` its failed attempts by the letter of the
--- error (attempt-record.ts); `<number>!<reason>` and `e` its dead letters, with the reason `filtered` what its transform held back, with `cancelled` what ended as neither delivered nor failed.
+-- a tally stays small. Its fields are a target's number and a count of F.tally, or an id and events, held_back or unsent. delivered and not_delivered have the
+-- bucket of the latency behind them; each attempt of a batch counts once.
+-- Of organizations for webhooks also a target's number and made; `<number>:<letter>` and events: its failed attempts by the letter of the
+-- error (attempt-record.ts); `<number>!<reason>` and events: its dead letters, with the reason `filtered` what its transform held back, with `cancelled` what ended as neither delivered nor failed.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.
 local tally_period_ms = 300000
 -- The buckets of core/latency-histogram.ts.
@@ -33,7 +33,7 @@ local function is_for_webhooks(org)
   return string.byte(org) == 43
 end
 
--- Adds to one of the counts that stand under `key`.
+-- Adds to one of the counts that are under `key`.
 local function add_to(counted, key, what, by)
   local of = counted[key]
   if not of then
@@ -49,10 +49,10 @@ local function tally_target(org, n, what, by)
   end
 end
 
--- `detail` stands behind the number of the target.
+-- `detail` is behind the number of the target.
 local function tally_detail(org, n, detail)
   if n ~= '' then
-    add_to(counts_of(org).targets, n .. detail, 'e', 1)
+    add_to(counts_of(org).targets, n .. detail, F.tally.events, 1)
   end
 end
 
@@ -69,7 +69,7 @@ end
 -- Of a message to a webhook endpoint; of others nothing is counted when they are made.
 local function count_made(org, n)
   if is_for_webhooks(org) then
-    tally_target(org, n, 'n', 1)
+    tally_target(org, n, F.tally.made, 1)
   end
 end
 
@@ -87,12 +87,12 @@ end
 
 -- A delivery of a route that failed before it could be sent: its schema or its transform.
 local function count_unsent(org, route)
-  tally_id(org, route, 'u', 1)
+  tally_id(org, route, F.tally.unsent, 1)
 end
 
 -- An event that the filter of a route has held back, or repeated ones of a source.
 local function count_held_back(org, id, by)
-  tally_id(org, id, 'x', by)
+  tally_id(org, id, F.tally.held_back, by)
 end
 
 local function deliveries_of(org, destination)
@@ -116,13 +116,13 @@ local function count_attempt(org, n, destination, duration_ms, has_delivered)
   duration_ms = math.floor(duration_ms + 0.5)
   local d = deliveries_of(org, destination)
   d[3], d[4] = d[3] + duration_ms, d[4] + 1
-  tally_target(org, n, 's', duration_ms)
-  tally_target(org, n, (has_delivered and 'd' or 'a') .. latency_bucket(duration_ms), 1)
+  tally_target(org, n, F.tally.duration_ms, duration_ms)
+  tally_target(org, n, (has_delivered and F.tally.delivered or F.tally.not_delivered) .. latency_bucket(duration_ms), 1)
 end
 
 -- Another attempt was planned after one that failed.
 local function count_retried(org, n)
-  tally_target(org, n, 'r', 1)
+  tally_target(org, n, F.tally.retried, 1)
 end
 
 local function add_end(d, has_succeeded)
@@ -132,10 +132,9 @@ local function add_end(d, has_succeeded)
   end
 end
 
--- The end of a delivery to a target: `d` delivered (tallied with its attempt), `o` delivered with a batch, `f` failed, `m` moved to a
--- failover destination after it had failed here.
+-- The end of a delivery to a target: F.tally.delivered (tallied with its attempt), delivered_in_batch, failed or moved.
 local function count_end(org, n, destination, how)
-  local has_succeeded = how == 'd' or how == 'o'
+  local has_succeeded = how == F.tally.delivered or how == F.tally.delivered_in_batch
   add_end(deliveries_of(org, destination), has_succeeded)
   if is_for_webhooks(org) then
     local application = call('HGET', P .. 't:' .. n, F.target.route)
@@ -143,7 +142,7 @@ local function count_end(org, n, destination, how)
       add_end(deliveries_of(org, 'total:' .. application), has_succeeded)
     end
   end
-  if how ~= 'd' then
+  if how ~= F.tally.delivered then
     tally_target(org, n, how, 1)
   end
 end
@@ -230,7 +229,7 @@ do
       -- Of webhooks nobody asks for the events of a period.
       if not is_for_webhooks(org) then
         for id, events in pairs(c.events) do
-          tally_id(org, id, 'e', events)
+          tally_id(org, id, F.tally.events, events)
         end
       end
       write_tallies(org, tallies_of(c))

@@ -1,7 +1,7 @@
 -- @include "shard.lua"
 
--- What a script tells a worker about its shard besides its answer: `ShardHints` (queue/delivery-queue.ts), the first element of the reply. A script sets
--- what it looks for, and includes set what they cause; what nobody looks for stays as it is here.
+-- Hints of a script for the worker about its shard: `ShardHints` (queue/delivery-queue.ts), the first element of the reply. A script sets
+-- the hints that it looks up, and includes set those that they cause. The others keep the values below.
 local hints = {
   -- 1: the worker's pool can dequeue work; 2: some of that is of others than the busiest account and those that get nothing (dequeue.lua).
   ready = 0,
@@ -11,7 +11,7 @@ local hints = {
   outbox = 0,
   -- 1: batches have ended whose members have not followed yet.
   batches = 0,
-  -- 1: the alerts have something to look at.
+  -- 1: the log of the alerts has entries, or alerts are due.
   ends = 0,
   -- Whether this call has put something first of what waits for its time: a worker that sleeps until then would be late. Not in the reply.
   is_sooner = false,

@@ -2,7 +2,7 @@
 
 -- Results of the routes whose filter an event has not met: one record per event, `m:<pack>`, a hash with the fields event, status,
 -- index_stamp and end_stamp of a message that has ended, and those of a pack: its organization, how many results it has, and their text (../packed-results.ts). A text
--- above 512 bytes stands in the field `~` of `y:<event>`, where it counts to the bytes of the event.
+-- above 512 bytes is in the field `~` of `y:<event>`, where it counts to the bytes of the event.
 -- A pack is named by the first 21 characters of the key of its event, and the delivery of a result by those and its number, four digits of base 32. Its
 -- entries in indexes have the stamp of its first result; the numbers behind it belong to the others. `i:pk:<org>` is the index of packs.
 local packed = {}

@@ -8,7 +8,7 @@
 -- (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not complete), `~o<number>` (the retry of an earlier message: order.lua), or
 -- the limiter under which it waits (its own, or the one that it shares). A target that is blocked or paused is not in `ready`.
 --
--- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (F.target.has_retry_lane), so that a wall of
+-- Its work is in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (F.target.has_retry_lane), so that a wall of
 -- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
 local function retry_lane(n)
   return n .. 'r'
@@ -21,7 +21,7 @@ end
 -- For which pools the script has put a target into `ready`; true: an organization, too.
 local woken = {}
 
--- Puts a target into `ready` unless it is there, blocked or paused; answers whether it did.
+-- Puts a target into `ready` unless it is there, blocked or paused; returns whether it did.
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
 local function activate(n)
   local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.blocked_by, F.target.paused_since_ms, F.target.finish_tag)
@@ -74,7 +74,7 @@ local function deactivate(n, org)
   end
 end
 
--- Wakes up to `count` targets of a limiter; answers how many.
+-- Wakes up to `count` targets of a limiter; returns how many.
 local wake
 do
   local function wake_target(n)
@@ -108,7 +108,7 @@ local function unblock(n, limiter)
   end
 end
 
--- How many entries a lane has, read or not; none when what stands there is no stream.
+-- How many entries a lane has, read or not; none when what is there is no stream.
 local function lane_length(lane)
   local length = redis.pcall('XLEN', P .. 'w:' .. lane)
   return failed(length) and 0 or length
@@ -123,7 +123,7 @@ local function queued(n)
   return length
 end
 
--- Removes what is drained of a target's lanes; answers how many entries are left.
+-- Removes what is drained of a target's lanes; returns how many entries are left.
 local function remove_drained(n)
   local fresh = lane_length(n)
   if fresh == 0 then

@@ -6,7 +6,7 @@
 
 -- What readers get of a record.
 
--- What a message has of the batch that it is a member of: fields that stand over its own, and the last attempt in its long form.
+-- What a message has of the batch that it is a member of: fields that replace its own, and the last attempt in its long form.
 local function batch_view(m, f)
   local b, own = {}, tonumber(f[F.message.attempts] or '0')
   local fields = call('HGETALL', P .. 'm:' .. f[F.message.batch])

@@ -1,7 +1,7 @@
 -- @include "webhooks.lua"
 
 -- Lists of the webhook store in the hash `ls`: `<name>` holds how many members there are and the next place. Places count from 0 and are
--- never given twice; 256 of them stand in the field `<name>:<n>`, 6 bytes each, 0 where the member is gone.
+-- never given twice; 256 of them are in the field `<name>:<n>`, 6 bytes each, 0 where the member is gone.
 -- Needs webhooks.lua.
 local lists = P .. 'ls'
 local places_per_field, place_width = 256, 6

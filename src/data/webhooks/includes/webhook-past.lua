@@ -1,5 +1,5 @@
 -- @include "webhooks.lua"
--- @include "../../shard/includes/json.lua"
+-- @include "../../../redis/scripts/includes/json.lua"
 
 -- Tombstones: what deleted applications, endpoints and event types were, so that the history of messages still names them. `past` is a hash: `n:<name>` → ids of
 -- the event types that had the name, the newest first; of an application its name and of an endpoint its URL, by the id of a custom resource, else by

@@ -48,7 +48,7 @@ local function remove_subscription(number)
   end
 end
 
--- Removes at most `budget` subscriptions of an endpoint, the newest first; answers how many.
+-- Removes at most `budget` subscriptions of an endpoint, the newest first; returns how many.
 local function empty_endpoint(endpoint, budget)
   local packed = call('HGET', P .. 'es', endpoint) or ''
   local count = math.min(budget, #packed / pair_width)

@@ -1,5 +1,5 @@
 -- @include "webhooks.lua"
--- @include "../../shard/includes/json.lua"
+-- @include "../../../redis/scripts/includes/json.lua"
 
 -- How many subscriptions name each transform: the hash `tf`. Needs webhooks.lua.
 local transforms = P .. 'tf'

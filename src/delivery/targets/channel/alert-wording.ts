@@ -1,6 +1,6 @@
 import type { Alert, AlertType } from '../../../core/alert.ts';
 
-/** What an alert says, in words that every service shows in its own form. */
+/** The words of an alert, which every service shows in its own form. */
 export interface AlertWording {
   /** Without anything that a user has written. */
   title: string;

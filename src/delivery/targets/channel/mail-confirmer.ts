@@ -9,7 +9,7 @@ import type { MailboxLinks, MailRecipients } from '../../../data/alerts/mail-rec
 import type { HttpResult } from '../http/http-exchange.ts';
 import { isSurelyNotSent, type Mail } from './mailer.ts';
 
-/** Whoever sends the alert or the test waits for it. */
+/** The sender of the alert or the test waits for it. */
 const maxAskingMs = 5000;
 
 export interface MailConfirmerOptions {
@@ -23,7 +23,7 @@ export interface MailConfirmerOptions {
   logger: Logger;
 }
 
-/** Knows which addresses want the e-mails of an organization, and asks those that have not said it. */
+/** Tracks which addresses want the e-mails of an organization, and asks those that have not answered. */
 export class MailConfirmer {
   readonly #options: MailConfirmerOptions;
 

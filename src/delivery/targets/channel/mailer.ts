@@ -8,7 +8,7 @@ import type { EmailText } from './email.ts';
 export interface SmtpSettings {
   host: string;
   port: number;
-  /** `starttls`: required before anything is said; `implicit`: from the first byte; `off`: in clear, for a relay on the same machine. */
+  /** `starttls`: required before anything is sent; `implicit`: from the first byte; `off`: in clear, for a relay on the same machine. */
   tls: 'starttls' | 'implicit' | 'off';
   /** Null: the server asks for none. */
   credentials: { user: string; password: string } | null;

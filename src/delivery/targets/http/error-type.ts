@@ -29,7 +29,7 @@ export function errorType(error: Error): AttemptErrorType {
 
 const maxMessageLength = 500;
 
-/** What an error of `exchange` says to users. */
+/** The text of an error of `exchange` for users. */
 export function errorMessage(error: Error): string {
   if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') return `the headers of the response are larger than ${maxResponseHeadersKiB} KiB`;
   return error.message.slice(0, maxMessageLength);

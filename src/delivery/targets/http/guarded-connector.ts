@@ -26,16 +26,16 @@ export interface ConnectorOptions {
   proxy: URL | 'missing' | null;
   /** Of the times of connections. */
   clock: Clock;
-  /** Default: that of Node, by whoever asks first. */
+  /** Default: that of Node, one for all callers. */
   lookup?: NameLookup;
 }
 
 /**
  * Connects only to hosts and addresses that the policy allows. Checked are the literal in the URL, which no lookup hook sees, every
- * address of a DNS answer, and the address that the socket has in the end. A proxy is told the address that was checked.
+ * address of a DNS answer, and the address that the socket has in the end. A proxy gets the address that was checked.
  */
 export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }: ConnectorOptions): buildConnector.connector {
-  // Only while a socket is told to connect, which asks for its lookup at once.
+  // Only while a socket begins to connect, which starts its lookup at once.
   let connecting: ConnectionTrace | null = null;
   const tracedLookup: NameLookup = (hostname, options, callback) => {
     const trace = connecting;

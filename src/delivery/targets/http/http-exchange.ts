@@ -124,7 +124,7 @@ export function exchange(
         send();
       },
     };
-    // undici yields before it takes a connection again, but in a callback of I/O that is not enough for it to hear what has come meanwhile.
+    // undici yields before it takes a connection again, but in a callback of I/O that is not enough for it to read what has come meanwhile.
     const send = (): void => {
       setImmediate(() => {
         if (result !== null) return;

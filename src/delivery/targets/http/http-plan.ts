@@ -15,7 +15,7 @@ import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts'
 
 /** How a target gets a link in place of the payload. */
 export interface ThinForm {
-  /** Null: this worker knows no public address, so nothing is sent. */
+  /** Null: this worker has no public address, so nothing is sent. */
   links: PayloadLinks | null;
   /** The content type that the target sets itself, which is that of the payload; null: none. */
   contentType: string | null;
@@ -77,7 +77,7 @@ export function thinForm(own: readonly (readonly [string, string])[], links: Pay
   return { links, contentType: ownValue('content-type'), contentEncoding: ownValue('content-encoding') };
 }
 
-/** What a destination says of its payloads is not said of the object that leads to them. */
+/** Headers about the payload do not apply to the object that links to it. */
 function withoutPayloadHeaders(headers: DestinationHeaders): DestinationHeaders {
   const own = headers.own.filter(([name]) => !describesPayload(name));
   return { ...headers, own, names: new Set(own.map(([name]) => name)) };

@@ -16,7 +16,7 @@ export function lookingUpFor<T>(org: string, work: () => T): T {
   return accounts.run(accountOf(org), work);
 }
 
-/** Of libuv where nothing else is said; `getaddrinfo` gets half. */
+/** Default of libuv; `getaddrinfo` gets half. */
 const defaultThreads = 4;
 /** Places that stay for names that Posthorn looks up for itself. */
 const own = 2;
@@ -95,7 +95,7 @@ export class NameLookups {
   readonly lookup: NameLookup = (hostname, options, callback) => {
     const account = accounts.getStore() ?? '';
     const key = `${account} ${options.family ?? 0} ${options.hints ?? 0} ${hostname}`;
-    // Another account's answer begins lookups, and one answer has several that asked: each hears of it in its own context.
+    // Another account's answer begins lookups, and one answer may have several callers: each gets it in its own context.
     const bound = AsyncResource.bind(callback);
     const asked = this.#asked.get(key);
     if (asked !== undefined) {

@@ -2,7 +2,7 @@ import type { Transport } from './transport.ts';
 
 /** Writes whole objects. An object that is there is written over. */
 export interface ObjectWriter {
-  /** Rejects when the store has not taken the object; what it said is known to the transport. */
+  /** Rejects when the store has not taken the object; the transport has its response. */
   put(object: StoredObject, transport: Transport): Promise<void>;
 }
 

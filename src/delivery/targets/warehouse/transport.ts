@@ -22,7 +22,7 @@ const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
 /**
  * How the SDK of a store reaches it during one upload: over the guarded connections of deliveries, until the signal
- * aborts. It keeps what the store said last, because the errors of the SDKs differ, and some quote the request.
+ * aborts. It keeps the last response of the store, because the errors of the SDKs differ, and some quote the request.
  */
 export class Transport {
   readonly signal: AbortSignal;

@@ -24,10 +24,10 @@ export class JobReclaim {
     let hasMore = true;
     while (hasMore && clock.now() < endMs) {
       const step = await queue.reclaim(deadWorkers);
-      total += step.putBack;
+      total += step.requeued;
       hasMore = step.hasMore;
     }
-    metrics.putBack.inc(total);
+    metrics.requeued.inc(total);
     if (total > 0) logger.warn({ messages: total }, 'requeued messages leased by dead workers');
     return !hasMore;
   }

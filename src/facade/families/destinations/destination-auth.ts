@@ -19,7 +19,7 @@ const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharac
 
 export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']).describe('How deliveries authenticate at the URL.');
 
-/** All shapes in one: which fields belong to which authType is said by `shapes`. */
+/** All shapes in one: `shapes` has the fields of each authType. */
 export const authConfig = z
   .strictObject({
     username: z.string().min(1).max(256).optional().describe('With authType basic.'),

@@ -30,7 +30,7 @@ const gcs = shape.gcs.unwrap().shape;
 const azureBlob = shape.azureBlob.unwrap().shape;
 const secretText = (most: number) => z.string().min(1).max(most);
 
-/** All providers in one: which fields belong to which type is said by `providers`. */
+/** All providers in one: `providers` has the fields of each type. */
 export const warehouseConfig = z
   .strictObject({
     prefix: warehouse.prefix.unwrap().optional().describe('Path prefix of the files.'),

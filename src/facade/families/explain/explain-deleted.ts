@@ -7,7 +7,7 @@ import { nouns } from '../../records/nouns.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { type Advice, advise, atTime, counted, type Explanation, explained, holds, type Step } from './explanation.ts';
 
-/** What can still be said of something that was deleted. */
+/** The explanation of something that was deleted. */
 interface Past {
   /** Null where history does not have it. */
   name: string | null;

@@ -17,7 +17,7 @@ const defaults = routeNotifications.parse({});
 const maxEmails = 20;
 const maxChannels = 20;
 
-/** The fields of a route's body that say who hears of it when. */
+/** The fields of a route's body with its notifications. */
 export const notificationBody = {
   notifyOnFailure: specField(spec.onFailure),
   notifyOnSuccess: specField(spec.onSuccess),

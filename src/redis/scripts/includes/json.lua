@@ -1,4 +1,4 @@
--- What a JSON text says. A string of JavaScript may have half of a surrogate pair, which its JSON escapes and this decoder refuses: it reads as U+FFFD.
+-- Returns the value of a JSON text. A string of JavaScript may have half of a surrogate pair, which its JSON escapes and cjson refuses: it becomes U+FFFD.
 local function decoded(json)
   if string.find(json, '\\u', 1, true) then
     -- JSON has no raw control character, so \1 stands for an escaped backslash meanwhile.

@@ -6,31 +6,28 @@
 -- KEYS[4] names of the kind         sorted set, all scores 0: members
 -- KEYS[5] objects of kind Namespace (hash as KEYS[3])
 -- KEYS[6] dependents      sorted set, all scores 0: <owner uid>|<kind>|<member>
--- ARGV[1] marker to take when the store has none
--- ARGV[2] member
--- ARGV[3] version that the object must have; '' when it must not exist
--- ARGV[4] type of the change: added, modified or deleted
--- ARGV[5] the object, to keep; '' when it is deleted
--- ARGV[6] the object, for the log
--- ARGV[7] kind
--- ARGV[8] namespace; '' for cluster-scoped kinds
--- ARGV[9] member of the namespace, which must exist and not be terminating; '' when that does not matter
--- ARGV[10] length of the log
--- ARGV[11] number of dependents members to remove; they follow, and after them those to add
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): marker to take when the store has none; member; version that the object must have, '' when it must
+--   not exist; type of the change: added, modified or deleted; kind; namespace, '' for cluster-scoped kinds; owner_namespace: member of the namespace, which
+--   must exist and not be terminating, nil when that does not matter; log_length; removed and added: members of the dependents
+-- ARGV[2] the object, to keep; '' when it is deleted
+-- ARGV[3] the object, for the log
 --
--- Returns {'ok', version} or {'conflict'} or {'namespaceMissing'} or {'namespaceTerminating'}. Sent twice, the second is a
+-- Returns {'ok', version} or {'conflict'} or {'namespaceMissing'} or {'namespaceTerminating'}. The second of two equal calls is a
 -- conflict.
+-- @include "../../../redis/scripts/includes/json.lua"
+
+local change = decoded(ARGV[1])
 local marker = redis.call('HGET', KEYS[1], 'marker')
-local stored = redis.call('HGET', KEYS[3], ARGV[2])
+local stored = redis.call('HGET', KEYS[3], change.member)
 local version = ''
 if stored then
   version = string.sub(stored, 1, string.find(stored, '\n', 1, true) - 1)
 end
-if version ~= ARGV[3] then
+if version ~= change.version then
   return {'conflict'}
 end
-if ARGV[9] ~= '' then
-  local namespace = redis.call('HGET', KEYS[5], ARGV[9])
+if change.owner_namespace then
+  local namespace = redis.call('HGET', KEYS[5], change.owner_namespace)
   if not namespace then
     return {'namespaceMissing'}
   end
@@ -41,25 +38,23 @@ if ARGV[9] ~= '' then
 end
 
 if not marker then
-  marker = ARGV[1]
+  marker = change.marker
   redis.call('HSET', KEYS[1], 'marker', marker)
 end
 local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 local new = revision .. '-' .. marker
-if ARGV[4] == 'deleted' then
-  redis.call('HDEL', KEYS[3], ARGV[2])
-  redis.call('ZREM', KEYS[4], ARGV[2])
+if change.type == 'deleted' then
+  redis.call('HDEL', KEYS[3], change.member)
+  redis.call('ZREM', KEYS[4], change.member)
 else
-  redis.call('HSET', KEYS[3], ARGV[2], new .. '\n' .. ARGV[5])
-  redis.call('ZADD', KEYS[4], 0, ARGV[2])
+  redis.call('HSET', KEYS[3], change.member, new .. '\n' .. ARGV[2])
+  redis.call('ZADD', KEYS[4], 0, change.member)
 end
-local removed = tonumber(ARGV[11])
-for i = 12, #ARGV do
-  if i < 12 + removed then
-    redis.call('ZREM', KEYS[6], ARGV[i])
-  else
-    redis.call('ZADD', KEYS[6], 0, ARGV[i])
-  end
+for _, dependent in ipairs(change.removed) do
+  redis.call('ZREM', KEYS[6], dependent)
 end
-redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[10], revision .. '-0', 't', ARGV[4], 'k', ARGV[7], 'n', ARGV[8], 'o', ARGV[6])
+for _, dependent in ipairs(change.added) do
+  redis.call('ZADD', KEYS[6], 0, dependent)
+end
+redis.call('XADD', KEYS[2], 'MAXLEN', change.log_length, revision .. '-0', 't', change.type, 'k', change.kind, 'n', change.namespace, 'o', ARGV[3])
 return {'ok', new}

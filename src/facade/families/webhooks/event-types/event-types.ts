@@ -41,7 +41,7 @@ const body = z.strictObject({
 });
 const readOnly = Object.keys(eventTypeRecord.shape).filter((field) => !(field in body.shape));
 
-/** Names are accepted in paths, too; what is not there is told by the name that was sent. */
+/** Names are accepted in paths, too; an error names what is missing as it was sent. */
 async function bySentName<T>(call: Call, work: (call: Call) => Promise<T>): Promise<T> {
   const { id: sent = '' } = call.params;
   return work({ ...call, params: { id: eventTypeKey(sent) } }).catch((error: unknown) => {

@@ -102,7 +102,7 @@ export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): P
   return { total, byReason, subscriptions: rows, scanned: candidates.length, isComplete: isComplete && knowsAllMessages };
 }
 
-/** Those that the event was sent to, as far as they are told: of the endpoints or the application that it is narrowed to, or of its type. */
+/** Those that the event was sent to, as far as they are shown: of the endpoints or the application that it is narrowed to, or of its type. */
 async function candidatesOf(call: Call, event: WebhookEventView): Promise<{ candidates: Candidate[]; isComplete: boolean }> {
   if (event.endpointIds.length > 0) return { candidates: await ofEndpoints(call, event), isComplete: true };
   const { webhooks } = call.services;

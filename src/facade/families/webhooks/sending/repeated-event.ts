@@ -11,7 +11,7 @@ export const idempotencyMs = 86_400_000;
 
 /**
  * What equal events bear: by the idempotency key that was sent with the event or, without one, by the Idempotency-Key of the request and the
- * place of the event in it, so that whoever carries on with a broken-off request stores nothing twice. Null without either.
+ * place of the event in it, so that the process that continues a broken-off request stores nothing twice. Null without either.
  */
 export function eventMark({ idempotency }: Call, { idempotencyKey }: SentEvent, place: number): string | null {
   if (idempotencyKey !== undefined) return digest(`send-event\n${distinctText(idempotencyKey)}`);

@@ -82,7 +82,7 @@ export async function takeWebhookEvent(
   const claimed = await turn.begin('claim', () => services.intake.claim(claim));
   if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(receivedAtMs, monthlyMessages ?? 0);
   if (claimed.outcome === 'duplicate') return repeated(await firstAnswer(call, claimed.eventId));
-  // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
+  // The process that claimed it may have died before it was stored. The one that meets the claim stores it under that id, which happens once.
   const { eventId } = claimed;
   const isNew = await count()
     .then(() => accept({ ...event, id: eventId, ...(mark !== null && { answer: answerToKeep(answer) }) }))
