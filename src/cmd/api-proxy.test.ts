@@ -25,7 +25,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-proxy-'));
   socketPath = join(directory, 'api', 'api.sock');
   proxy = apiProxy(socketPath, { logger: silentLogger });
-  front = createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } } }).listen(0, '127.0.0.1');
+  front = patient(createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } } })).listen(0, '127.0.0.1');
   await once(front, 'listening');
   port = (front.address() as AddressInfo).port;
 });
@@ -40,8 +40,14 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
+/** Its deadline for a request is above that of a lingering body, as those in force are. */
+function patient(server: Server): Server {
+  server.requestTimeout = 120_000;
+  return server;
+}
+
 async function serve(handler: RequestListener): Promise<void> {
-  api = createHttpServer(handler);
+  api = patient(createHttpServer(handler));
   await listenOnSocket(api, socketPath);
 }
 

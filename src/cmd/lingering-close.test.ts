@@ -20,7 +20,10 @@ async function serve(
   handler: RequestListener,
   lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = { maxMs: 60_000 },
 ): Promise<number> {
-  const server = createHttpServer(handler, { limits: { lingering } }).listen(0, '127.0.0.1');
+  const server = createHttpServer(handler, { limits: { lingering } });
+  // Above `maxMs`, as it is above that in force.
+  server.requestTimeout = 120_000;
+  server.listen(0, '127.0.0.1');
   ends.push(() => {
     server.close();
     server.closeAllConnections();

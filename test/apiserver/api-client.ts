@@ -36,7 +36,8 @@ export class ApiClient {
       dispatcher: this.#agent,
       headers: { authorization: `Bearer ${this.#plane.token}`, accept, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      headersTimeout: 15_000,
+      // As of `ControlPlane.request`.
+      headersTimeout: 60_000,
     });
     return { status: response.statusCode, body: await response.body.json() };
   }

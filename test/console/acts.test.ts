@@ -116,8 +116,7 @@ test('a destination that has failed is healthy on its page, in the list and in t
     await made('routes', { name: 'healing', sourceId: 'healing', destinationIds: ['healing'] });
     await sent('healing', { n: 1 });
     await eventually(async () => expect((await read(`deliveries?destinationId=${destination}&status=dlq`)).data).toHaveLength(1));
-    const page = await open(`o/default/targets/${destination}`);
-    await page.clock.install();
+    const page = await open(`o/default/targets/${destination}`, { movesClock: true });
     await page.getByText('Failing').first().waitFor();
     isDown = false;
     await sent('healing', { n: 2 });

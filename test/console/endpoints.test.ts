@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import { accessibilityViolations } from '../support/browser.ts';
+import { accessibilityViolations, type PageOptions } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
 import { expectNoSideScroll } from './fitting.ts';
@@ -114,9 +114,12 @@ describe('the secret of an endpoint is rotated,', () => {
     applicationId = await made('webhook-applications', { name: 'Rotating' });
   });
   /** Comes from the list, so that the page can be left without a new document. */
-  const openRotation = async (name: string): Promise<{ page: Page; id: string; question: Locator; rotate: Locator }> => {
+  const openRotation = async (
+    name: string,
+    options: PageOptions = {},
+  ): Promise<{ page: Page; id: string; question: Locator; rotate: Locator }> => {
     const id = await made('webhook-endpoints', { applicationId, url: `https://${name}.example/` });
-    const page = await open('o/default/targets');
+    const page = await open('o/default/targets', options);
     await page
       .getByRole('link', { name: `${name}.example/` })
       .first()
@@ -173,8 +176,7 @@ describe('the secret of an endpoint is rotated,', () => {
   });
 
   test('and it is another request two minutes after a lost answer, and once the dialog was closed', async () => {
-    const { page, question, rotate } = await openRotation('late');
-    await page.clock.install();
+    const { page, question, rotate } = await openRotation('late', { movesClock: true });
     const keys: (string | undefined)[] = [];
     await page.route('**/rotate-secret', async (route) => {
       keys.push(route.request().headers()['idempotency-key']);

@@ -97,10 +97,9 @@ test('dead letters that are selected by keys and by mouse are sent again once, a
 test('selected dead letters are sent again once, also when the second press comes while the first is under way and the third after two minutes', async () => {
   await wired('slow');
   await deadLetters('slow', 2);
-  const page = await open('o/default/dead-letters?destinationId=slow');
+  const page = await open('o/default/dead-letters?destinationId=slow', { movesClock: true });
   await page.getByText('2 dead letters').waitFor();
   await page.getByRole('checkbox', { name: 'Select all rows that are listed' }).check();
-  await page.clock.install();
   const keys: (string | undefined)[] = [];
   await page.route('**/deliveries/bulk-replay', async (route) => {
     keys.push(route.request().headers()['idempotency-key']);

@@ -32,7 +32,7 @@ test('the story of a delivery that waits counts down to its next attempt, and th
     const [found] = await deliveriesOf('waits');
     return found?.status === 'retrying' ? (found.id as string) : undefined;
   });
-  const page = await open(`o/default/deliveries/${delivery}`);
+  const page = await open(`o/default/deliveries/${delivery}`, { movesClock: true });
   const planned = page.getByRole('region', { name: 'Next attempts' }).locator('dd');
   await planned.first().waitFor();
   const [next = Number.NaN, ...later] = await planned.locator('time').evaluateAll((all) => all.map((each) => Date.parse(each.dateTime)));
@@ -42,7 +42,6 @@ test('the story of a delivery that waits counts down to its next attempt, and th
     expect.stringMatching(/^about .* \+30 min$/),
     expect.stringMatching(/^about .* \+30 min$/),
   ]);
-  await page.clock.install();
   const timer = page.getByRole('timer');
   await timer.getByText('until the next attempt').waitFor();
   const secondsLeft = async (): Promise<number> => {

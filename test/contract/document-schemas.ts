@@ -19,10 +19,13 @@ export class DocumentSchemas {
     this.#ajv.addFormat('cidr', isCidr);
     this.#ajv.addFormat('email-list', areEmailAddresses);
     this.#ajv.addFormat('header-map', isHeaderMap);
+    const whole = { components: this.#components };
+    this.#ajv.addSchema(whole, 'open');
+    this.#ajv.addSchema(this.#closed(whole), 'closed');
   }
 
   /** What is wrong with the value, in words; none when it fits. `closed`: an object has no field that is not described. */
-  complaints(schema: Schema, value: unknown, extent: 'open' | 'closed' = 'open'): string[] {
+  complaints(schema: Schema, value: unknown, extent: Extent = 'open'): string[] {
     const validate = this.#validatorOf(schema, extent);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(
@@ -81,15 +84,29 @@ export class DocumentSchemas {
     return { type: 'object', properties, required: all.flatMap((part) => list(part['required'])) };
   }
 
-  #validatorOf(schema: Schema, extent: 'open' | 'closed'): ValidateFunction {
+  #validatorOf(schema: Schema, extent: Extent): ValidateFunction {
     const text = extent + JSON.stringify(schema);
     const known = this.#compiled.get(text);
     if (known !== undefined) return known;
-    const whole = { ...schema, components: this.#components };
-    const validate = this.#ajv.compile(extent === 'closed' ? this.#closed(whole) : whole);
+    const validate = this.#ajv.compile(referringTo(extent, extent === 'closed' ? this.#closed(schema) : schema));
     this.#compiled.set(text, validate);
     return validate;
   }
+}
+
+/** Names of the document with its records as they are described, and with all of them closed. */
+type Extent = 'open' | 'closed';
+
+/** The schema with its references into the document of this name, which Ajv compiles once for all schemas that refer to it. */
+function referringTo(extent: Extent, schema: Schema): Schema {
+  const inside = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(inside) : isRecord(value) ? referringTo(extent, value) : value;
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => {
+      if (name === '$ref' && typeof value === 'string') return [name, `${extent}${value}`];
+      return [name, literals.has(name) ? value : inside(value)];
+    }),
+  );
 }
 
 const literals: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'example']);

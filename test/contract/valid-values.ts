@@ -99,7 +99,17 @@ const formats: Readonly<Record<string, fc.Arbitrary<string>>> = {
     .map((all) => all.join(', ')),
 };
 
+const matchingOf = new Map<string, fc.Arbitrary<string>>();
+
+/** fast-check takes long to make one, and the same patterns stand in many bodies. */
 function matching(pattern: string, minLength: number, maxLength: number): fc.Arbitrary<string> {
+  const key = JSON.stringify([pattern, minLength, maxLength]);
+  const known = matchingOf.get(key) ?? newMatching(pattern, minLength, maxLength);
+  matchingOf.set(key, known);
+  return known;
+}
+
+function newMatching(pattern: string, minLength: number, maxLength: number): fc.Arbitrary<string> {
   const fits = (text: string): boolean => [...text].length >= minLength && [...text].length <= maxLength;
   try {
     return fc

@@ -299,7 +299,10 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>, organizatio
       ? null
       : { organization, isFromHere: (request: IncomingMessage) => isFromLoopback(request, boundAddress(server)) };
   const facade = createFacade({ ...services, loopback, caches: caches.caches, metrics: new Registry() });
-  const server: Server = createHttpServer(facade).listen(0, '127.0.0.1');
+  const server: Server = createHttpServer(facade);
+  // Longer than a test waits: on a busy machine a large body takes its time.
+  server.requestTimeout = 120_000;
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -3,13 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { requestMemoryLimits } from '../../src/facade/http/request-memory.ts';
 import { eventually } from '../support/eventually.ts';
+import { patientClock } from '../support/patient-clock.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const importBytes = 8 * 1024 * 1024;
 const fitting = requestMemoryLimits.ofOrganization / importBytes;
 let world: FacadeWorld;
 beforeAll(async () => {
-  world = await startFacadeWorld();
+  // What waits for its room waits for longer than the test does.
+  world = await startFacadeWorld({ clock: patientClock });
   await world.addOrganization('globex');
 });
 afterAll(() => world?.stop());

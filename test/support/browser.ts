@@ -37,9 +37,18 @@ export interface WatchedPage {
 const tellViolations = `document.addEventListener('securitypolicyviolation', (event) =>
   void tellPolicyViolation(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sample));`;
 
+export interface PageOptions extends BrowserContextOptions {
+  /**
+   * The test moves the clock of the page on. In a page that is already loaded, a timer that fires while Playwright installs the clock reads 1970: the clock is there
+   * before the page is.
+   */
+  movesClock?: boolean;
+}
+
 /** With cookies of its own. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+export async function openPage(browser: Browser, { movesClock = false, ...options }: PageOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext(options);
+  if (movesClock) await context.clock.install();
   // A machine that is busy draws late.
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();

@@ -5,6 +5,9 @@ export class Hopeless extends Error {}
 
 type Check<T> = () => T | Promise<T>;
 
+/** Between two checks is as much time as the last one took: one that starts processes leaves the machine to what it waits for. */
+const pauseMs = { min: 20, max: 500 };
+
 /** Repeats `check` until it does not throw, and returns what it returned. Throws its last error, as it was, after `withinMs`. */
 export function eventually<T>(check: Check<T>, withinMs?: number): Promise<T>;
 /**
@@ -21,6 +24,7 @@ export async function eventually<T>(
   const end = performance.now() + withinMs;
   for (;;) {
     let last: { error: unknown } | null = null;
+    const begin = performance.now();
     try {
       const result = await check();
       if (what === null || (result !== undefined && result !== false)) return result;
@@ -28,8 +32,9 @@ export async function eventually<T>(
       if (error instanceof Hopeless) throw error;
       last = { error };
     }
-    if (performance.now() > end) throw failure(what, withinMs, last);
-    await sleep(20);
+    const now = performance.now();
+    if (now > end) throw failure(what, withinMs, last);
+    await sleep(Math.min(Math.max(pauseMs.min, now - begin), pauseMs.max));
   }
 }
 

@@ -43,6 +43,8 @@ export class FaultProxy {
     const server = createServer((incoming, response) => {
       proxy.#serve(target.url, agent, incoming, response).catch(() => response.destroy());
     });
+    // A client that was stopped for a while finds its connection as it was.
+    server.keepAliveTimeout = 75_000;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');

@@ -71,9 +71,10 @@ export function spawnServer(command: string, args: string[], cwd: string, enviro
   };
 }
 
-/** Where the system has no /proc, whether anybody does. */
+/** Where the system has no /proc, whether any process does. The table of all sockets is long: it is read only once the port accepts a connection. */
 async function listens(pid: number, port: number): Promise<boolean> {
-  if (!existsSync('/proc/self/net/tcp')) return await accepts(port);
+  if (!(await accepts(port))) return false;
+  if (!existsSync('/proc/self/net/tcp')) return true;
   const listening = new RegExp(`:${port.toString(16).toUpperCase().padStart(4, '0')} [0-9A-F]+:0000 0A( +\\S+){5} +(\\d+)`);
   const lines = ['tcp', 'tcp6'].flatMap((table) => readFileSync(`/proc/${pid}/net/${table}`, 'latin1').split('\n'));
   const sockets = lines.flatMap((line) => listening.exec(line)?.[2] ?? []).map((inode) => `socket:[${inode}]`);

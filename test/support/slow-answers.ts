@@ -21,6 +21,8 @@ export async function slowAnswers(origin: string, delayMs: number): Promise<Slow
     onward.on('error', () => outgoing.destroy());
     incoming.pipe(onward);
   });
+  // A client that was stopped for a while finds its connection as it was.
+  server.keepAliveTimeout = 75_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   return {

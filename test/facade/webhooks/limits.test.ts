@@ -56,10 +56,11 @@ test('an organization makes 1000 requests per minute besides those that send eve
   await world.addOrganization('busy', 'free');
   const key = await world.addKey('busy');
   const asked = () => world.request('GET', '/api/webhook-applications', { key });
+  const askedAtMs = Date.now();
   const { headers } = await asked();
   expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['1000', '999']);
   const reset = Number(headers.get('x-ratelimit-reset'));
-  expect(reset - Date.now() / 1000).toBeGreaterThan(-1);
+  expect(reset - askedAtMs / 1000).toBeGreaterThan(-1);
   expect(reset - Date.now() / 1000).toBeLessThanOrEqual(61);
 });
 
