@@ -8,6 +8,7 @@ import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { startBareRelay } from './lib/bare-relay.ts';
 import type { LargeOrder, LargeReport } from './lib/large-traffic.ts';
 import { busyCores, coresOf } from './lib/processes.ts';
+import { withLargeAof } from './lib/redis-options.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { Sender, type Sent } from './lib/traffic.ts';
@@ -63,6 +64,7 @@ const world = await startWorld({
     { slug: 'small', urls: [sink.origin] },
     { slug: 'large', urls: [sender.origin], source: { largePayloadLimitBytes: maxPayloadBytes } },
   ],
+  redisArguments: withLargeAof,
   environment: { POSTHORN_MAX_PAYLOAD_BYTES: String(maxPayloadBytes) },
 });
 const small = new Sender(world.ingest, 64);

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { defaultInstallation } from '../core/default-installation.ts';
 import { PosthornError } from '../core/errors.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requireOwnStore } from '../data/registry/store-installation.ts';
 import type { RedisAddress } from '../redis/address.ts';
 import { adminKeyName, standaloneManager } from '../resources/installation-managers.ts';
@@ -63,7 +64,8 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   const secrets = standaloneSecrets(config.dataDirectory, config);
 
   const redisStopping = new AbortController();
-  const ownRedis = config.redis === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
+  const takesLargePayloads = config.maxPayloadBytes > wholePayloadBytes;
+  const ownRedis = config.redis === undefined ? new OwnRedis(config.dataDirectory, { clock, logger, takesLargePayloads }) : null;
   await ownRedis?.takeOver();
   const redisRuns = ownRedis === null ? Promise.resolve() : startRedis(ownRedis, context, redisStopping.signal);
   const redis: RedisAddress = ownRedis === null ? redisOf(config, logger) : { mode: 'single', url: ownRedis.url };

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { freeBuffer } from '../core/free-buffer.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
@@ -92,6 +93,11 @@ export class ArrivingBody {
     this.#chunks = [];
   }
 
+  /** To be called once its event is stored: a large body is empty from then on. */
+  free(): void {
+    if (this.#whole !== null) freeBuffer(this.#whole);
+  }
+
   #giveBackSmall(): void {
     const { inFlight, shares } = this.#room;
     inFlight.bytes -= this.#taken;
@@ -118,6 +124,7 @@ export class ArrivingBody {
 
   #append(whole: Buffer, chunk: Buffer): void {
     this.#size += chunk.copy(whole, this.#size);
+    freeBuffer(chunk);
   }
 
   #arrival(waits: Waits): Promise<Buffer> {

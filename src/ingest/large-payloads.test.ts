@@ -61,6 +61,20 @@ describe('an event with a payload of 25 MiB', () => {
     expect(event?.targets).toHaveLength(1);
   });
 
+  test.each(['whole', 'in chunks'])(
+    'an event with a payload of 25 MiB that comes %s takes no memory any more once it is stored',
+    async (how) => {
+      const payloads: Buffer[] = [];
+      await ingest.reset({}, { accept: async ({ payload }) => payloads.push(payload) > 0 }, { maxPayloadBytes });
+      await ingest.publishSource(large);
+      const before = process.memoryUsage().arrayBuffers;
+      const headers = how === 'in chunks' ? { ...json, 'transfer-encoding': 'chunked' } : json;
+      expect((await ingest.send(path, { headers, body })).status).toBe(200);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * mebibyte);
+      expect(payloads.map(({ length }) => length)).toEqual([0]);
+    },
+  );
+
   test.each(['whole', 'in chunks'])('an event with a payload of 25 MiB has its signature checked when it comes %s', async (how) => {
     await ingest.publishSignedSource(large);
     const signature = `sha256=${createHmac('sha256', signingSecret).update(body).digest('hex')}`;

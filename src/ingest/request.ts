@@ -172,6 +172,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, { received, context, broken }, this);
     if (this.#isOver()) return;
+    this.#body?.free();
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
     answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);
   }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
+import { expireMessages } from '../../test/support/expire-messages.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
@@ -10,6 +11,7 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../test/s
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { HttpDestinationRecord } from '../core/records.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -62,4 +64,16 @@ test.each<[string, Partial<HttpDestinationRecord>, object]>([
   await acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, expiresAtMs })) });
   const [request] = await ops.arrived(1);
   expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({ type: 'delivery.failed', ...expected });
+});
+
+test('there is an alert about a message that has expired before any worker has configured its target', async () => {
+  registry.put('destination', destinationRecord({ url: ops.url }));
+  const event = newEvent();
+  const expiresAtMs = Date.now() + 60_000;
+  await acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, expiresAtMs })) });
+  await expireMessages(redis.client, `${prefix}{s0}:`);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix }).promote();
+  ends.push(startAlertingWorker(redis, { prefix, registry, shards: 1, logger: silentLogger, metrics: new Registry() }));
+  const [request] = await ops.arrived(1);
+  expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({ type: 'delivery.failed', attempts: 0, errorMessage: expiry });
 });

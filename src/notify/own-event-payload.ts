@@ -3,6 +3,7 @@ import { hopOf } from '../core/hops.ts';
 import { derivedTimedId } from '../core/ids.ts';
 import type { OwnEvent } from '../core/own-event.ts';
 import { parsePlainJson } from '../core/plain-json.ts';
+import { ownProvider } from '../core/providers/providers.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
 import type { RedisMessageReader } from '../data/history/message-reader.ts';
@@ -39,7 +40,7 @@ export interface EntryPlace {
 export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
-  if (sourceIds.length === 0) return [];
+  if (sourceIds.length === 0 || (await isOfOwnSource(sources.registry, org, entry))) return [];
   const telling = await tellingOf(sources, org, entry);
   if (telling === null) return [];
   const { type, data, hop = 0, occurrence } = telling;
@@ -50,6 +51,13 @@ export async function ownEvents(sources: OwnEventSources, { shard, marker }: Ent
     const id = derivedTimedId('evt_', shard, atMs, `${name} ${sourceId}`);
     return { org, sourceId, id, atMs, hop, payload };
   });
+}
+
+/** What became of an own event is worth none: that would never end. Where no worker has configured its target yet, only the notifier can know. */
+async function isOfOwnSource(registry: RegistryReader, org: string, { kind, routeId }: OwnEntry): Promise<boolean> {
+  const route = kind === 'dead' ? await registry.getOf(org, 'route', routeId) : null;
+  const source = route === null ? null : await registry.get('source', route.sourceId);
+  return source?.provider === ownProvider;
 }
 
 interface Telling extends Pick<OwnPayload, 'type' | 'data'> {

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { awayFromTheEndOf } from '../../test/support/away-from-the-end-of.ts';
 import { eventually } from '../../test/support/eventually.ts';
+import { expireMessages } from '../../test/support/expire-messages.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { patientSandbox } from '../../test/support/patient-sandbox.ts';
@@ -19,6 +20,7 @@ import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { hashFields } from '../data/shard/hash-fields.ts';
 
 const prefix = 'test:';
@@ -81,6 +83,16 @@ async function send(headers: [string, string][] = []): Promise<string> {
   const messageId = newTimedId('msg_', 0, nowMs);
   const target = { messageId, routeId: 'rte_a', destinationId: 'dst_a', shard: 0, maxAttempts: 1 };
   await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 0, nowMs), headers, targets: [target] });
+  return messageId;
+}
+/** Its message ends before there is a worker. Returns its id. */
+async function expiredUnseen(target: { routeId: string; destinationId: string; shard: number }): Promise<string> {
+  const nowMs = Date.now();
+  const messageId = newTimedId('msg_', 0, nowMs);
+  const targets = [{ ...target, messageId, maxAttempts: 1, expiresAtMs: nowMs + 60_000 }];
+  await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 0, nowMs), targets });
+  await expireMessages(redis.client, `${prefix}{s0}:`);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix }).promote();
   return messageId;
 }
 async function ended(ids: readonly string[], status: string): Promise<void> {
@@ -187,6 +199,15 @@ describe('a dead letter', () => {
     expect(ops.requests).toHaveLength(5);
   });
 
+  test('a dead letter is told also where its message expires before any worker has configured the target', async () => {
+    const messageId = await expiredUnseen({ routeId: 'rte_a', destinationId: 'dst_a', shard: 0 });
+    worker();
+    await ops.arrived(1);
+    expect(told()).toMatchObject([
+      { type: 'message.dead_lettered', data: { messageId, destinationId: 'dst_a', reason: 'expired', attempts: 0 } },
+    ]);
+  });
+
   const checksSchema = (): void => {
     const jsonSchema = JSON.stringify({ type: 'object' });
     registry.put('payloadSchema', { v: 1, id: 'sch_a', org: 'org_a', version: 1, jsonSchema, generation: 1 });
@@ -234,6 +255,14 @@ describe('a dead letter', () => {
 });
 
 describe('the loop guard', () => {
+  test('an own event that expires before any worker has configured its target is told to nobody', async () => {
+    await expiredUnseen({ routeId: 'rte_ops', destinationId: 'dst_ops', shard: 0 });
+    expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(1);
+    worker();
+    await nothingUnderWay();
+    expect(await ownEventsStored()).toBe(0);
+  });
+
   test('what fails of the own events, at failover destinations, too, is told to nobody', async () => {
     opsAnswers = 500;
     destination('dst_spare', ops.url, 1);

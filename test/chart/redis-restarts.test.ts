@@ -27,17 +27,23 @@ const redisContainer = z.object({
 /** Two writes of one script, and how often it has run. */
 const script = `return { redis.call('INCR', KEYS[1]), redis.call('INCR', KEYS[2]) }`;
 
+let ofDefaults: z.output<typeof redisContainer>;
 let container: z.output<typeof redisContainer>;
 let directory: string;
 let port: number;
 let server: ServerProcess;
 let client: ReturnType<typeof commandConnection>;
 
+async function containerOf(...args: string[]): Promise<z.output<typeof redisContainer>> {
+  const found = manifests(await template(...args)).find(({ kind }) => kind === 'StatefulSet');
+  return redisContainer.parse(statefulSet.parse(found?.['spec']).template.spec.containers[0]);
+}
+
 beforeAll(async () => {
-  const found = manifests(await template()).find(({ kind }) => kind === 'StatefulSet');
-  container = redisContainer.parse(statefulSet.parse(found?.['spec']).template.spec.containers[0]);
+  ofDefaults = await containerOf();
 });
 beforeEach(async () => {
+  container = ofDefaults;
   directory = mkdtempSync(join(tmpdir(), 'posthorn-redis-of-chart-'));
   for (const name of ['bin', 'data']) mkdirSync(join(directory, name));
   writeFileSync(join(directory, 'redis.conf'), `requirepass ${password}\n`);
@@ -148,6 +154,15 @@ test('a Redis listens to others also where the process that rewrites its file st
     await server.stop('SIGKILL');
     if (hasMetIt) break;
   }
+});
+
+test.each([
+  ['256 MB', 1, 256],
+  ['GB where payloads may be above 1 MiB', 25, 1024],
+])('a Redis that holds little rewrites its file for every %s, as that of standalone does', async (_what, payloadMebibytes, mebibytes) => {
+  container = await containerOf('--set', `ingest.maxPayloadBytes=${payloadMebibytes * 1_048_576}`);
+  await start();
+  expect(await client.config('GET', 'auto-aof-rewrite-min-size')).toEqual(['auto-aof-rewrite-min-size', String(mebibytes * 1_048_576)]);
 });
 
 test('a Redis that listens to nobody else is not ready, and is ended unless it still loads its file', async () => {

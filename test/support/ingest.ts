@@ -49,7 +49,8 @@ export class KeptEvents implements MessageAcceptor {
   async accept(event: NewEvent): Promise<boolean> {
     await this.hold();
     if (this.events.some(({ id }) => id === event.id)) return false;
-    this.events.push(event);
+    // Ingest frees the memory of large payloads once they are stored.
+    this.events.push({ ...event, payload: Buffer.from(event.payload) });
     return true;
   }
 }

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { Agent } from 'undici';
 import { setUncopied } from '../../../src/redis/uncopied-set.ts';
 import { startRedis } from '../../../test/support/redis.ts';
-import { withAof } from './redis-options.ts';
+import { withLargeAof } from './redis-options.ts';
 
 export interface BareRelay {
   origin: string;
@@ -21,7 +21,7 @@ const queue = 'queue';
 
 /** Relays what comes to `/<name>` to the receiver of that name, over a Redis of its own with AOF everysec. */
 export async function startBareRelay(receivers: Record<string, string>): Promise<BareRelay> {
-  const redis = await startRedis(withAof);
+  const redis = await startRedis(withLargeAof);
   const start = (role: 'ingest' | 'delivery'): ChildProcess =>
     fork(new URL(import.meta.url).pathname, [role, redis.url, JSON.stringify(receivers)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -124,3 +124,19 @@ test('a Redis that is stopped leaves no socket', async () => {
   expect(await new OwnRedis(directory, { clock: systemClock, logger: silentLogger }).waitUntilUp(AbortSignal.timeout(100))).toBe(false);
   for (const name of ['redis.sock', 'start.sock']) expect(() => statSync(join(directory, 'redis', name))).toThrow('ENOENT');
 });
+
+test.each([
+  ['256 MB', {}, 256],
+  ['GB where payloads may be above 1 MiB', { takesLargePayloads: true }, 1024],
+])('the append-only file is rewritten for every %s', async (_what, options, mebibytes) => {
+  client.disconnect();
+  stopping.abort();
+  await running;
+  redis = new OwnRedis(directory, { clock: systemClock, logger: silentLogger, ...options });
+  start();
+  expect(await redis.waitUntilUp(stopping.signal)).toBe(true);
+  const again = commandConnection(redis.url);
+  await again.connect();
+  expect(await again.config('GET', 'auto-aof-rewrite-min-size')).toEqual(['auto-aof-rewrite-min-size', String(mebibytes * 1_048_576)]);
+  again.disconnect();
+});

@@ -36,8 +36,14 @@ export class OwnRedis implements Component {
   readonly #directory: string;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #takesLargePayloads: boolean;
 
-  constructor(dataDirectory: string, options: { clock: Clock; logger: Logger }) {
+  /** `takesLargePayloads`: payloads may be above 1 MiB. */
+  constructor(
+    dataDirectory: string,
+    { takesLargePayloads = false, ...options }: { clock: Clock; logger: Logger; takesLargePayloads?: boolean },
+  ) {
+    this.#takesLargePayloads = takesLargePayloads;
     this.#directory = join(resolve(dataDirectory), 'redis');
     this.#clock = options.clock;
     this.#logger = options.logger;
@@ -170,9 +176,9 @@ export class OwnRedis implements Component {
       'yes',
       '--appendfsync',
       'everysec',
-      // Where little is kept, a rewrite at every 64 MB would be under way most of the time.
+      // Where little is kept, a rewrite at every 64 MB would be under way most of the time, and one at every 256 MB beside large payloads.
       '--auto-aof-rewrite-min-size',
-      '256mb',
+      this.#takesLargePayloads ? '1gb' : '256mb',
       '--save',
       '',
       '--maxmemory',

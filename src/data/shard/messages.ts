@@ -283,7 +283,10 @@ export interface ScannedPage<T> extends ViewPage<T> {
   scanned: number;
 }
 
-/** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. */
+/**
+ * What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. Nothing
+ * reads the payload any more once it has resolved.
+ */
 export interface MessageAcceptor {
   accept(event: NewEvent): Promise<boolean>;
 }

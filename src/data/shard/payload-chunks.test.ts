@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Command } from 'ioredis';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
@@ -114,6 +114,16 @@ describe.each([
     expect(others).toEqual([]);
     expect(job?.event).toMatchObject({ payload: Buffer.alloc(0), chunks: { bytes: payload.length } });
     expect((await payloadsOf(0, job === undefined ? [] : [job]))[0]?.equals(payload)).toBe(true);
+  });
+
+  test('is in memory once when it is read: its chunks take none any more', async () => {
+    const payload = largePayload(3 * mebibyte);
+    const chunked = await new PayloadChunks({ redis, prefix }).write(0, payload);
+    const read = jest.spyOn(redis, 'getBuffer');
+    expect((await new PayloadChunks({ redis, prefix }).read(0, chunked))?.equals(payload)).toBe(true);
+    const pieces = await Promise.all(read.mock.results.map(({ value }) => value));
+    read.mockRestore();
+    expect(pieces.map((piece) => Buffer.isBuffer(piece) && piece.length)).toEqual(Array(6).fill(0));
   });
 
   test.each([

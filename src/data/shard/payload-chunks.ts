@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { freeBuffer } from '../../core/free-buffer.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
@@ -63,7 +64,9 @@ export class PayloadChunks {
     let copied = 0;
     await this.#each(chunked, async (k) => {
       const chunk = await this.#get(shard, chunked, k);
-      if (chunk !== null) copied += chunk.copy(payload, k * chunkBytes);
+      if (chunk === null) return;
+      copied += chunk.copy(payload, k * chunkBytes);
+      freeBuffer(chunk);
     });
     return copied === chunked.bytes ? payload : null;
   }
