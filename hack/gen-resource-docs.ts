@@ -1,7 +1,7 @@
 // Writes docs/resources.md from the CRDs of src/resources. With --check it fails when the file differs.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { crdFor } from '../src/resources/custom-resource-definitions.ts';
+import { crdFor, selectableFieldsOf } from '../src/resources/custom-resource-definitions.ts';
 import type { KindDefinition, Rule } from '../src/resources/definition.ts';
 import { kinds, posthornKinds } from '../src/resources/kinds.ts';
 
@@ -60,6 +60,19 @@ The name of a resource is its slug in API paths: at most 63 lower-case letters, 
 \`export\`, \`import\`, \`test\`, \`by-external-id\` and \`upsert\` are reserved (not for organizations). A WebhookEventType
 is called as the event type that it names, with hyphens for underscores.
 
+## Field selectors
+
+\`kubectl get --field-selector\` takes the fields that the section of each kind names: the id of the REST API, the names of the objects that the spec refers to, and most of what \`kubectl get\` shows.
+\`metadata.name\` and \`metadata.namespace\` can be selected of all kinds. Fields are compared as text, with \`=\` and \`!=\`. An absent field is the empty text. Conditions cannot be selected by: Kubernetes allows no field in a list.
+
+\`\`\`console
+$ kubectl get routes.posthorn.dev -A --field-selector status.id=rte_…
+$ kubectl -n acme get prt --field-selector spec.sourceRef.name=github,spec.enabled=false
+$ kubectl get destinations -A --field-selector status.circuit.state=open
+\`\`\`
+
+Kubernetes has selectable fields of custom resources from 1.31 on, unless the feature gate \`CustomResourceFieldSelectors\` is off. An API server of 1.30 returns \`field label not supported\`; everything else works there.
+
 ## Conditions
 
 The controller writes these conditions to every kind but DeliveryPool ([its own](delivery-pools.md)):
@@ -109,7 +122,11 @@ ${table(rowsOf(spec, 'spec'))}
 ${rules.length === 0 ? '' : `\nRules that span fields:\n\n${rules.join('\n')}\n`}
 Status:
 
-${table(rowsOf(status, 'status'))}`;
+${table(rowsOf(status, 'status'))}
+
+Field selectors: ${selectableFieldsOf(kind)
+    .map((path) => `\`${path.slice(1)}\``)
+    .join(', ')}.`;
 }
 
 function placeOf(rule: Rule): string {

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { addressOfThisMachine } from '../../test/e2e/cluster-world.ts';
 import { kubectl, kubectlApply } from '../../test/e2e/kubectl.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { chart, helm } from '../../test/support/helm.ts';
+import { deployedChart, helm } from '../../test/support/helm.ts';
 import { percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
 import { SteadySender } from './steady-sender.ts';
@@ -86,7 +86,7 @@ async function start(): Promise<void> {
     ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`),
   ];
   const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `ingest.tolerations=${JSON.stringify([toleration])}`];
-  await helm('upgrade', 'posthorn', chart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
+  await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
   await eventually('the controller to tell of two workers', 60_000, async () =>
     (await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.spec.replicas}{.spec.template.metadata.annotations.nodes}'])) === '2two'
       ? true

@@ -1,11 +1,55 @@
 # shellcheck shell=bash
 # Sourced: Posthorn as pods of the local cluster.
 
+# What hack/release has made for the nodes.
+release=$cluster_cache/release
+version=$(sed -n 's/^version: *//p' "$root/charts/posthorn/Chart.yaml")
+
 in_system() { kubectl --namespace posthorn-system "$@"; }
 
 load() {
   # shellcheck disable=SC2046 # one word a node
   if has_docker; then kind load docker-image --name posthorn "$1"; else load_into_containerd "$1" $(running_nodes); fi
+}
+
+names_of_nodes() { if has_docker; then kind get nodes --name posthorn; else running_nodes; fi; }
+
+# in_node NODE ARGUMENT…: ctr on the images of Kubernetes.
+in_node() { if has_docker; then docker exec --interactive "$1" ctr --namespace k8s.io "${@:2}"; else in_containerd "$@"; fi; }
+
+# rename IMAGE NAME: an image of the nodes has another name, too.
+rename() {
+  local node
+  for node in $(names_of_nodes); do in_node "$node" images tag --force "$1" "$2" >/dev/null; done
+}
+
+# A release needs buildah, which a machine with a Docker engine may not have. On Linux root can install it.
+can_release() { ! has_docker || { command -v buildah && command -v runc; } >/dev/null || [ "$(uname -s)-$(id -u)" = Linux-0 ]; }
+
+# Makes a release for the nodes, verifies it and loads its image. Sets `chart`, and `image` to what tells its image from another.
+take_release() {
+  local options=(--unsigned --allow-dirty --platform "linux/$(own_architecture)") node name
+  has_docker || options+=(--local-base)
+  rm -rf "$release"
+  "$root/hack/release" "${options[@]}" "$version" "$release"
+  (cd "$release" && sha256sum --strict --quiet --check SHA256SUMS)
+  chart=$release/posthorn-$version.tgz
+  image=$(cat "$release/posthorn-$version.image.digest")
+  for node in $(names_of_nodes); do
+    # Without its digest as a name an earlier image goes when no container needs it.
+    for name in $(in_node "$node" images ls -q | grep "^$posthorn_repository@"); do in_node "$node" images rm "$name" >/dev/null; done
+    in_node "$node" images import --base-name "$posthorn_repository" --digests - <"$release/posthorn-$version.image.tar" >/dev/null
+  done
+}
+
+# For a machine that cannot make a release. Sets the same as take_release.
+take_image() {
+  rm -rf "$release"
+  chart=$(pack_chart "$root/charts/posthorn" "$state")
+  build_image "$posthorn_image" "$root/Dockerfile" "$root"
+  image=$(docker image inspect --format '{{.Id}}' "$posthorn_image")
+  docker tag "$posthorn_image" "$posthorn_repository:$version"
+  load "$posthorn_repository:$version"
 }
 
 # The controller makes them after Helm has done its part.
@@ -15,10 +59,11 @@ workers_are_ready() {
 }
 
 deploy() {
-  local image role chart
-  chart=$(pack_chart "$root/charts/posthorn" "$state")
-  build_images
-  load "$posthorn_image"
+  local role chart image
+  if can_release; then take_release; else take_image; fi
+  # The manifests in config/ name it so.
+  rename "$posthorn_repository:$version" "$posthorn_image"
+  build_redis_image
   load "$redis_image"
   kubectl apply -f - >/dev/null <<YAML
 apiVersion: v1
@@ -26,7 +71,6 @@ kind: Namespace
 metadata: {name: posthorn-system, labels: {pod-security.kubernetes.io/enforce: restricted}}
 YAML
   # A new image under the same name changes no Deployment: the annotation does.
-  image=$(image_id "$posthorn_image")
   "$chart_tools/bin/helm" upgrade --install posthorn "$chart" --kubeconfig "$state/kubeconfig" --namespace posthorn-system \
     --values "$root/config/cluster-dev/values.yaml" --set-string "controller.podAnnotations.image=$image,api.podAnnotations.image=$image,ingest.podAnnotations.image=$image,delivery.podAnnotations.image=$image" \
     --wait --timeout 180s >/dev/null && workers_are_ready || {

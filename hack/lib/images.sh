@@ -4,7 +4,8 @@
 # The base image by its digest, as the Dockerfile names it; where no image registry can be asked, one that is made on this machine.
 pinned_base_image=$(sed -n 's/^ARG BASE_IMAGE=//p' "$root/Dockerfile")
 local_base_image=localhost/posthorn-base:node24
-posthorn_image=localhost/posthorn:dev
+posthorn_repository=localhost/posthorn
+posthorn_image=$posthorn_repository:dev
 redis_image=localhost/posthorn-redis:dev
 
 has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
@@ -120,15 +121,9 @@ build_image() {
   }
 }
 
-# image_id IMAGE: what tells it from another of the same name.
-image_id() {
-  if has_docker; then docker image inspect --format '{{.Id}}' "$1"; else buildah inspect --type image --format '{{.FromImageID}}' "$1"; fi
-}
-
-# name_image IMAGE NAME: the same image under another name, too.
-name_image() { if has_docker; then docker tag "$1" "$2"; else buildah tag "$1" "$2"; fi; }
+build_redis_image() { build_image "$redis_image" "$root/config/cluster-dev/redis.Dockerfile" "$root/config/cluster-dev"; }
 
 build_images() {
   build_image "$posthorn_image" "$root/Dockerfile" "$root"
-  build_image "$redis_image" "$root/config/cluster-dev/redis.Dockerfile" "$root/config/cluster-dev"
+  build_redis_image
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { crdFor, crdYaml } from './custom-resource-definitions.ts';
+import { crdFor, crdYaml, maxSelectableFields, selectableFieldsOf } from './custom-resource-definitions.ts';
 import { isRecord } from './field-tree.ts';
 import { kinds, type PosthornKind, posthornKinds } from './kinds.ts';
 
@@ -71,6 +71,10 @@ describe.each(posthornKinds)('the CRD of kind %s', (kind) => {
     const { spec, printerColumns } = kinds[kind];
     const columns = printerColumns.filter(({ jsonPath }) => jsonPath === '.spec.enabled').map(({ name }) => name);
     expect(columns).toEqual('enabled' in spec.shape ? ['Enabled'] : []);
+  });
+
+  test('is selected by no more fields than the API server takes', () => {
+    expect(selectableFieldsOf(kind).length).toBeLessThanOrEqual(maxSelectableFields);
   });
 
   test('reads the same in YAML 1.1, which kubectl speaks, and YAML 1.2', () => {

@@ -2,6 +2,7 @@ import { Document } from 'yaml';
 import { group, type KindDefinition, version } from './definition.ts';
 import { kinds, type PosthornKind, posthornKinds } from './kinds.ts';
 import { nameRules } from './names.ts';
+import { specTrees } from './references.ts';
 import { addRules, type StructuralSchema, structuralSchema } from './structural-schema.ts';
 
 /** A CustomResourceDefinition of apiextensions.k8s.io/v1, as far as Posthorn's have it. */
@@ -12,7 +13,7 @@ export interface CustomResourceDefinition {
   spec: Record<string, unknown>;
 }
 
-/** The CRD of a kind: its zod schemas as structural schema, its rules as CEL, its printer columns. */
+/** The CRD of a kind: its zod schemas as structural schema, its rules as CEL, its printer columns and selectable fields. */
 export function crdFor(kind: PosthornKind): CustomResourceDefinition {
   const definition: KindDefinition = kinds[kind];
   const { plural, singular, shortName, scope, printerColumns, scale } = definition;
@@ -31,6 +32,7 @@ export function crdFor(kind: PosthornKind): CustomResourceDefinition {
           storage: true,
           subresources: { status: {}, ...(scale !== undefined && { scale }) },
           additionalPrinterColumns: printerColumns,
+          selectableFields: selectableFieldsOf(kind).map((jsonPath) => ({ jsonPath })),
           schema: { openAPIV3Schema: objectSchemaOf(kind) },
         },
       ],
@@ -55,6 +57,22 @@ function objectSchema(kind: PosthornKind, definition: KindDefinition): Structura
     },
     'x-kubernetes-validations': names.map(({ cel, message }) => ({ rule: cel, message, fieldPath: '.metadata.name' })),
   };
+}
+
+/** Of a version; the API server refuses more. */
+export const maxSelectableFields = 8;
+
+/**
+ * Fields that `kubectl get --field-selector` takes, with a dot before them: the id of the REST API, the names of the objects that the spec refers to, and the
+ * texts and switches that `kubectl get` shows. Kubernetes allows none in lists, so none of a condition.
+ */
+export function selectableFieldsOf(kind: PosthornKind): string[] {
+  const { printerColumns, status }: KindDefinition = kinds[kind];
+  const shown = printerColumns.filter(({ type, jsonPath }) => (type === 'string' || type === 'boolean') && !jsonPath.includes('['));
+  const spec = specTrees[kind];
+  const fields = spec.type === 'object' ? [...spec.fields] : [];
+  const named = fields.flatMap(([name, field]) => (field.type === 'object' && field.refersTo !== undefined ? [`.spec.${name}.name`] : []));
+  return [...new Set([...('id' in status.shape ? ['.status.id'] : []), ...named, ...shown.map(({ jsonPath }) => jsonPath)])];
 }
 
 /** What the API server requires of an object of the kind. */

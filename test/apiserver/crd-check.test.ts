@@ -25,14 +25,15 @@ interface Fields {
   'x-kubernetes-validations'?: unknown;
 }
 
-/** Stores the CustomResourceDefinition of the kind after `change` of its schema, without the rules, which may name what is gone. */
+/** Stores the CustomResourceDefinition of the kind after `change` of its schema, without the rules and the selectable fields, which may name what is gone. */
 async function store(kind: PosthornKind, change: (schema: Fields) => void): Promise<void> {
   const crd = crdFor(kind);
-  const { versions } = crd.spec as { versions: [{ schema: { openAPIV3Schema: Fields } }] };
-  const schema = structuredClone(versions[0].schema.openAPIV3Schema);
+  const { versions } = crd.spec as { versions: [{ selectableFields: unknown; schema: { openAPIV3Schema: Fields } }] };
+  const [{ selectableFields: _, ...version }] = versions;
+  const schema = structuredClone(version.schema.openAPIV3Schema);
   change(schema);
   for (const part of [schema, below(schema, 'spec')]) delete part['x-kubernetes-validations'];
-  const patch = { spec: { versions: [{ ...versions[0], schema: { openAPIV3Schema: schema } }] } };
+  const patch = { spec: { versions: [{ ...version, schema: { openAPIV3Schema: schema } }] } };
   await controlPlane.request('PATCH', `${crds}/${crd.metadata.name}`, patch, 'application/merge-patch+json');
 }
 

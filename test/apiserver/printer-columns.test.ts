@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { selectableFieldsOf } from '../../src/resources/custom-resource-definitions.ts';
+import { isRecord } from '../../src/resources/field-tree.ts';
 import { kindPath, kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 import { ApiClient, collectionPath } from './api-client.ts';
@@ -12,7 +14,7 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   Organization: { namespace: 'acme' },
   Source: { provider: 'github' },
   Destination: { http: { url: 'https://shop.example/hooks' } },
-  Route: { sourceRef: { name: 'github' }, destinationRefs: [{ name: 'shop' }] },
+  Route: { sourceRef: { name: 'github' }, transformRef: { name: 'small' }, destinationRefs: [{ name: 'shop' }] },
   Filter: { conditions: [{ field: 'a', operator: 'exists' }] },
   Transform: { code: 'payload' },
   PayloadSchema: { jsonSchema: { type: 'object' } },
@@ -106,6 +108,32 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
     [2, 3, 17, 5, 'posthorn:1'],
   ],
 };
+/** By which a list can be chosen, but for the id. */
+const selectable: Record<PosthornKind, string[]> = {
+  Organization: ['spec.namespace', 'spec.plan', 'spec.installation'],
+  Source: ['spec.provider', 'spec.enabled', 'status.ingestPath'],
+  Destination: ['spec.type', 'spec.enabled', 'status.circuit.state', 'spec.http.url'],
+  Route: [
+    'spec.sourceRef.name',
+    'spec.filterRef.name',
+    'spec.transformRef.name',
+    'spec.schemaRef.name',
+    'spec.enabled',
+    'status.circuit.state',
+  ],
+  Filter: ['spec.logic'],
+  Transform: ['spec.type'],
+  PayloadSchema: [],
+  HttpCronJob: ['spec.schedule', 'spec.enabled', 'spec.timeZone', 'spec.url'],
+  Replay: ['spec.destinationRef.name', 'status.phase'],
+  NotificationChannel: ['spec.type', 'spec.enabled'],
+  ApiKey: ['spec.role', 'spec.expiresAt'],
+  WebhookEventType: ['spec.name', 'spec.enabled', 'spec.category'],
+  WebhookApplication: ['spec.externalId', 'spec.enabled'],
+  WebhookEndpoint: ['spec.applicationRef.name', 'spec.enabled', 'status.circuit.state', 'spec.url'],
+  WebhookSubscription: ['spec.endpointRef.name', 'spec.eventTypeRef.name', 'spec.transformRef.name', 'spec.enabled'],
+  DeliveryPool: ['spec.image'],
+};
 const table = z.looseObject({
   columnDefinitions: z.array(z.looseObject({ name: z.string() })),
   rows: z.array(z.looseObject({ cells: z.array(z.unknown()) })),
@@ -118,6 +146,7 @@ beforeAll(async () => {
   plane = await startControlPlane();
   await plane.applyCrds();
   client = new ApiClient(plane);
+  for (const kind of posthornKinds) await makeSample(kind);
 }, 120_000);
 
 afterAll(async () => {
@@ -127,20 +156,41 @@ afterAll(async () => {
 
 describe('what kubectl shows', () => {
   test.each(posthornKinds)('a list of kind %s has the columns that an operator asks for first', async (kind) => {
-    const { apiVersion, namespaced } = kindPath(kind);
-    const path = collectionPath(kind, namespace);
-    const expires = kind === 'ApiKey' ? { expiresAt: '2027-01-31T00:00:00Z' } : {};
-    const metadata = { name: 'sample', ...(namespaced && { namespace }) };
-    const made = await client.write(path, { apiVersion, kind, metadata, spec: { ...specs[kind], ...expires } }, { keep: true });
-    const withStatus = { ...made.object, status: { conditions: [ready], ...statuses[kind] } };
-    await client.write(path, withStatus, { name: 'sample/status', keep: true });
-
-    const answer = await client.send('GET', path, undefined, 'application/json;as=Table;v=v1;g=meta.k8s.io');
+    const answer = await client.send('GET', collectionPath(kind, namespace), undefined, 'application/json;as=Table;v=v1;g=meta.k8s.io');
     const { columnDefinitions, rows } = table.parse(answer.body);
     const [names, cells] = shown[kind];
     expect(columnDefinitions.map(({ name }) => name)).toEqual(['Name', 'Ready', 'Reason', ...names, 'Age']);
     expect(rows[0]?.cells).toEqual(['sample', 'False', 'SecretNotFound', ...cells, expect.anything()]);
   });
+
+  test.each(posthornKinds)(
+    'objects of kind %s are selected by what they refer to, by their id and by what the columns show',
+    async (kind) => {
+      const { namespaced } = kindPath(kind);
+      const fields = [...('id' in kinds[kind].status.shape ? ['status.id'] : []), ...selectable[kind]];
+      expect(
+        selectableFieldsOf(kind)
+          .map((field) => field.slice(1))
+          .sort(),
+      ).toEqual([...fields].sort());
+      const { body } = await client.send('GET', `${collectionPath(kind, namespace)}/sample`);
+      const names = async (selector: string): Promise<string> =>
+        kubectl(
+          'get',
+          `${kinds[kind].plural}.posthorn.dev`,
+          ...(namespaced ? ['-n', namespace] : []),
+          '--field-selector',
+          selector,
+          '-o',
+          'name',
+        );
+      for (const field of fields) {
+        const value = textAt(body, field.split('.'));
+        expect([field, await names(`${field}=${value}`)]).toEqual([field, expect.stringContaining('/sample')]);
+        expect([field, await names(`${field}!=${value}`)]).toEqual([field, '']);
+      }
+    },
+  );
 
   test.each(posthornKinds)('kubectl explain tells every field of kind %s with its description', async (kind) => {
     const explained = await kubectl('explain', kinds[kind].plural, '--recursive');
@@ -154,6 +204,24 @@ describe('what kubectl shows', () => {
     expect(names.sort()).toEqual(posthornKinds.map((kind) => `${kinds[kind].plural}.posthorn.dev`).sort());
   });
 });
+
+async function makeSample(kind: PosthornKind): Promise<void> {
+  const { apiVersion, namespaced } = kindPath(kind);
+  const { idPrefix, status } = kinds[kind];
+  const path = collectionPath(kind, namespace);
+  const expires = kind === 'ApiKey' ? { expiresAt: '2027-01-31T00:00:00Z' } : {};
+  const metadata = { name: 'sample', ...(namespaced && { namespace }) };
+  const made = await client.write(path, { apiVersion, kind, metadata, spec: { ...specs[kind], ...expires } }, { keep: true });
+  const id = 'id' in status.shape ? { id: `${idPrefix}17` } : {};
+  const withStatus = { ...made.object, status: { conditions: [ready], ...id, ...statuses[kind] } };
+  await client.write(path, withStatus, { name: 'sample/status', keep: true });
+}
+
+/** As the API server compares it: of an absent field the empty text. */
+function textAt(value: unknown, [name, ...rest]: readonly string[]): string {
+  if (name === undefined) return value === undefined ? '' : String(value);
+  return textAt(isRecord(value) ? value[name] : undefined, rest);
+}
 
 async function kubectl(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(join(kubernetesAssets(), 'kubectl'), [`--kubeconfig=${plane.kubeconfigPath}`, ...args]);

@@ -106,6 +106,17 @@ test.each(['api', 'ingest'])(
   },
 );
 
+test.each(['defaults', 'production', 'gateway', 'extras'])(
+  'with the values %s only the Services of metrics lead to pods that are not ready',
+  async (name) => {
+    const services: Any[] = manifests(await template('--values', valuesFile(name))).filter(({ kind }) => kind === 'Service');
+    const namesOf = (some: Any[]): string[] => some.map(({ metadata }) => metadata.name.replace(/^posthorn-(relay-)?/, '')).sort();
+    const leading = services.filter(({ spec }) => spec.publishNotReadyAddresses === true);
+    expect(namesOf(leading)).toEqual(['api-metrics', 'controller-metrics', 'ingest-metrics']);
+    expect(namesOf(services)).toEqual(expect.arrayContaining(['api', 'ingest']));
+  },
+);
+
 describe('ingest', () => {
   const renderedWith = async (...args: string[]): Promise<Any[]> =>
     manifests(await template('--values', valuesFile('production'), ...args));

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
-import { chart, helm } from '../support/helm.ts';
+import { deployedChart, helm } from '../support/helm.ts';
 import { portForward } from '../support/port-forward.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import type { World } from './world.ts';
@@ -54,7 +54,7 @@ export async function startInstalledWorld(authority: CertificateAuthority = crea
 async function trust(certificateFile: string): Promise<void> {
   const value = `egress.caCertificates=${certificateFile}`;
   await replacingWorkers(() =>
-    helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait'),
+    helm('upgrade', 'posthorn', deployedChart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait'),
   );
 }
 

@@ -12,7 +12,7 @@ import { configurationKinds, kindPath } from '../../src/resources/kinds.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { chart, helm } from '../support/helm.ts';
+import { deployedChart, helm } from '../support/helm.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { addressOfThisMachine, replacingWorkers } from './cluster-world.ts';
@@ -193,7 +193,7 @@ export class SecondInstallation {
   }
 
   async upgrade(...args: string[]): Promise<void> {
-    await helm('upgrade', 'posthorn', chart, ...inNamespace, '--reset-then-reuse-values', ...args, '--wait', patience);
+    await helm('upgrade', 'posthorn', deployedChart, ...inNamespace, '--reset-then-reuse-values', ...args, '--wait', patience);
   }
 
   /** Saves what docs/backup.md names, while the installation goes on. `namespaces`: of its organizations, which have the same names. */
@@ -281,7 +281,7 @@ export class SecondInstallation {
 
   async #installWith(...files: string[]): Promise<void> {
     const values = files.flatMap((file) => ['--values', file]);
-    await helm('install', 'posthorn', chart, ...inNamespace, ...values, '--wait', patience);
+    await helm('install', 'posthorn', deployedChart, ...inNamespace, ...values, '--wait', patience);
     await inSecond('wait', 'deliverypool/default', '--for=create', patience);
     await inSecond('wait', 'deliverypool/default', '--for=condition=Ready', patience);
     await kubectl(['wait', `organization/${second.installation}`, '--for=condition=Ready', patience]);

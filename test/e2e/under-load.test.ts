@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
-import { chart, helm } from '../support/helm.ts';
+import { deployedChart, helm } from '../support/helm.ts';
 import { describeInCluster } from '../support/in-cluster.ts';
 import { allResources } from './all-resources.ts';
 import { startBacklogAdapter } from './backlog-adapter.ts';
@@ -13,9 +13,9 @@ import { imageOf, SteadyLoad } from './steady-load.ts';
 import { UnfinishedWork } from './unfinished-work.ts';
 import {
   type ApiIngest,
+  addOtherTag,
   applySamples,
   imageWith,
-  loadOtherTag,
   removeSamples,
   rollBack,
   samplesAreReady,
@@ -78,15 +78,15 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     values = await valuesOfInstallation();
     valuesToRestore = values;
     // Workers that do not trust the authority yet would fail where a first attempt is to be refused.
-    await Promise.all([loadOtherTag(), replacingWorkers(() => upgrade('dev', 'Routed'))]);
+    await Promise.all([addOtherTag(), replacingWorkers(() => upgrade('deployed', 'Routed'))]);
     await Promise.all([applySamples(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
     before = await allResources();
   }, 1_200_000);
   // The suites that follow meet the installation as it was also when an upgrade has failed.
   afterAll(async () => {
     if (valuesToRestore === null) return;
-    await upgradeTo('dev', 'Off', valuesToRestore);
-    await workersHave('dev');
+    await upgradeTo('deployed', 'Off', valuesToRestore);
+    await workersHave('deployed');
   }, 1_200_000);
   afterAll(async () => {
     await Promise.all([load.remove(), unfinished.remove(), removeSamples()]);
@@ -114,19 +114,19 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   };
 
   test('loses none and delivers none twice while an upgrade replaces every pod, and everything is as it was', async () => {
-    await isReplacedBy('dev-b', () => upgrade('dev-b', 'Routed'));
+    await isReplacedBy('other', () => upgrade('other', 'Routed'));
   }, 900_000);
 
   test('loses none and delivers none twice while the upgrade is rolled back', async () => {
-    await isReplacedBy('dev', rollBack);
+    await isReplacedBy('deployed', rollBack);
   }, 900_000);
 
   test('loses none and refuses none while ingest takes over from the API pods, which then take no events', async () => {
-    await upgrade('dev', 'Served');
+    await upgrade('deployed', 'Served');
     await load.goesOn();
     await load.sendTo('ingest');
     await load.leadsTo('ingest');
-    await upgrade('dev', 'Off');
+    await upgrade('deployed', 'Off');
     valuesToRestore = null;
     await eventually(
       'the API pods that took events to end',
@@ -268,7 +268,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       );
     const apiServerPort = await first('default', 'endpointslices', 'ports[0].port', '-l', 'kubernetes.io/service-name=kubernetes');
     const values = (ports: string) => ['--reset-then-reuse-values', '--set', `networkPolicies.apiServerPorts={${ports}}`];
-    await helm('upgrade', 'posthorn', chart, ...inSystem, ...values(apiServerPort));
+    await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...values(apiServerPort));
     await eventually('the policy of the workers to know the receiver', 180_000, async () => {
       const policy = await kubectl(['get', 'networkpolicy/posthorn-delivery-default', ...inSystem, '-o', 'json']);
       return policy.includes(`${load.receiver.split(':')[0]}/32`);
@@ -285,7 +285,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await load.losesNothing();
     } finally {
       end();
-      await helm('upgrade', 'posthorn', chart, ...inSystem, ...values('443,6443'));
+      await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...values('443,6443'));
     }
   }, 900_000);
 

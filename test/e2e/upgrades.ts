@@ -3,7 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { chart, helm, manifests } from '../support/helm.ts';
+import { deployedChart, helm, manifests, version } from '../support/helm.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 
 const run = promisify(execFile);
@@ -14,16 +14,17 @@ const namespace = 'acme';
 const cluster = new URL('../../hack/cluster', import.meta.url).pathname;
 const repository = 'localhost/posthorn';
 
-/** Tags of one build: `dev`, as hack/cluster deploys it, and another one. An upgrade from one to the other replaces every pod. */
-export type Tag = 'dev' | 'dev-b';
+/** Tags of one build: the version, as hack/cluster deploys it, and another one. An upgrade from one to the other replaces every pod. */
+const tags = { deployed: version, other: `${version}-b` };
+export type Tag = keyof typeof tags;
 
 export function imageWith(tag: Tag): string {
-  return `${repository}:${tag}`;
+  return `${repository}:${tags[tag]}`;
 }
 
-/** Hands the nodes the deployed image under its other tag, too. */
-export async function loadOtherTag(): Promise<void> {
-  await run(cluster, ['load', imageWith('dev'), imageWith('dev-b')]);
+/** Gives the deployed image its other tag on the nodes, too. */
+export async function addOtherTag(): Promise<void> {
+  await run(cluster, ['rename', imageWith('deployed'), imageWith('other')]);
 }
 
 /** Of what is installed. */
@@ -36,12 +37,12 @@ export type ApiIngest = 'Routed' | 'Served' | 'Off';
 
 /** `values`: those of the installation. */
 export async function upgradeTo(tag: Tag, apiIngest: ApiIngest, values: string, ...settings: string[]): Promise<void> {
-  const set = ['--set', `image.tag=${tag},api.ingest=${apiIngest}`, ...settings, '--wait', '--timeout', '300s'];
+  const set = ['--set', `image.tag=${tags[tag]},api.ingest=${apiIngest}`, ...settings, '--wait', '--timeout', '300s'];
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-values-'));
   try {
     const file = join(directory, 'values.yaml');
     writeFileSync(file, values);
-    await helm('upgrade', '--install', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...set);
+    await helm('upgrade', '--install', 'posthorn', deployedChart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...set);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -81,6 +82,17 @@ describe('hack/release', () => {
     expect(await refusal([version, tree])).toContain('is there already');
     expect(await refusal([version])).toContain('needs a key to sign with');
     expect(await refusal([version], { RELEASE_KEY: publicKey })).toContain('the key cannot sign');
+  });
+
+  test('refuses a tree without a commit, unless changes are allowed', async () => {
+    renameSync(join(tree, '.git'), join(work, 'git'));
+    try {
+      expect(await refusal(['--unsigned', version])).toContain('needs a git work tree with a commit');
+      const platform = ['--platform', 'linux/s390x'];
+      expect(await refusal(['--unsigned', '--allow-dirty', ...platform, version])).toContain('linux/s390x is not a platform of the image');
+    } finally {
+      renameSync(join(work, 'git'), join(tree, '.git'));
+    }
   });
 
   test('refuses a platform that the image does not have', async () => {
