@@ -46,11 +46,14 @@ const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
 try {
   const rows: [string, string][] = [];
   for (const type of ['jsonata', 'javascript', 'liquid'] as const) {
-    const work = () => sandbox.transform('org_a', { type, code: codes[type] }, { description, payload });
+    const work = () => sandbox.transform({ organization: 'org_a' }, { type, code: codes[type] }, { description, payload });
     rows.push([`${type}, sandbox`, perSecond(await rate(work, inFlight))], [`${type}, bare library`, perSecond(await bare(type))]);
   }
   const text = JSON.stringify(schema);
-  rows.push(['schema, sandbox', perSecond(await rate(() => sandbox.validate('org_a', [text], payload, { maxProblems: 1 }), inFlight))]);
+  rows.push([
+    'schema, sandbox',
+    perSecond(await rate(() => sandbox.validate({ organization: 'org_a' }, [text], payload, { maxProblems: 1 }), inFlight)),
+  ]);
   const isValid = new Ajv2020().compile(schema);
   rows.push(['schema, bare library', perSecond(await rate(async () => isValid(JSON.parse(payload.toString())), 1))]);
   report('transform', `one process of the sandbox, ${payload.length} bytes, ${inFlight} under way`, rows);

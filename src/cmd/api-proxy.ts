@@ -42,14 +42,13 @@ export function apiProxy(
 ): ApiProxy {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: maxIdleConnections });
   const proxies = new AddressList(trustedProxies);
-  const shares = new OpenShares(maxPerClient);
-  let underWay = 0;
+  const shares = new OpenShares({ all: maxUnderWay, ofOwner: maxPerClient });
   const fail = (incoming: IncomingMessage, outgoing: ServerResponse, error: PosthornError): void => {
     answerRequestId(incoming, outgoing);
     answerError({ logger }, { response: outgoing, path: requestTarget(incoming.url ?? '').path }, error);
   };
   const listener: ApiProxy['listener'] = (incoming, outgoing, boundAddress = null) => {
-    if (underWay >= maxUnderWay) return fail(incoming, outgoing, unavailable('The API has too many requests under way.'));
+    if (shares.open >= maxUnderWay) return fail(incoming, outgoing, unavailable('The API has too many requests under way.'));
     const client = clientNetwork(clientAddress(incoming.socket.remoteAddress ?? '', incoming.headers['x-forwarded-for'], proxies));
     if (!shares.take(client)) return fail(incoming, outgoing, unavailable('The API has too many requests of this address under way.'));
     const { method, url: path } = incoming;
@@ -61,9 +60,7 @@ export function apiProxy(
       // The parser takes a few characters that a client must not send.
       return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header contains a character that is not allowed.'));
     }
-    underWay += 1;
     outgoing.once('close', () => {
-      underWay -= 1;
       shares.giveBack(client);
       // What is left of a refused body is read and thrown away: unread it would keep its sender from the answer, and from its next request.
       incoming.unpipe(passed).resume();

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { AddressList } from '../core/address-list.ts';
 import { clientNetwork } from '../core/client-address.ts';
+import { OpenShares } from '../core/open-shares.ts';
 
 /** Bounds of the connections of one server. */
 export interface ConnectionLimits {
@@ -28,7 +29,7 @@ export function boundConnections(
   { maxConnections, maxPerAddress, firstRequestMs, idleMs }: ConnectionLimits,
   sharedAddresses: AddressList,
 ): { onRequest(socket: Socket): void } {
-  const open = new Map<string, number>();
+  const open = new OpenShares({ all: maxConnections, ofOwner: maxPerAddress });
   const silent = new Set<Socket>();
   server.maxConnections = maxConnections;
   server.timeout = idleMs;
@@ -40,16 +41,13 @@ export function boundConnections(
       return;
     }
     const client = clientNetwork(address);
-    const count = (open.get(client) ?? 0) + 1;
-    if (count > maxPerAddress && !sharedAddresses.has(address)) return void socket.destroy();
-    open.set(client, count);
+    if (sharedAddresses.has(address)) open.add(client);
+    else if (!open.take(client)) return void socket.destroy();
     silent.add(socket);
     socket.setTimeout(firstRequestMs);
     socket.once('close', () => {
       silent.delete(socket);
-      const left = (open.get(client) ?? 1) - 1;
-      if (left === 0) open.delete(client);
-      else open.set(client, left);
+      open.giveBack(client);
     });
   });
   return {

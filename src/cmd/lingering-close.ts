@@ -31,16 +31,14 @@ const checkMs = 50;
  * limits. The server calls the returned function with each request.
  */
 export function lingeringClose({ maxMs, maxBytes, maxConnections, maxPerAddress }: LingeringLimits): (request: IncomingMessage) => void {
-  const shares = new OpenShares(maxPerAddress);
-  let lingering = 0;
+  const shares = new OpenShares({ all: maxConnections, ofOwner: maxPerAddress });
   return (request) => {
     const { socket } = request;
     // Node calls it when the last answer of the connection is written.
     socket.destroySoon = () => {
       socket.destroySoon = Socket.prototype.destroySoon;
       const client = clientNetwork(socket.remoteAddress ?? '');
-      if (request.complete || socket.destroyed || lingering >= maxConnections || !shares.take(client)) return socket.destroySoon();
-      lingering += 1;
+      if (request.complete || socket.destroyed || !shares.take(client)) return socket.destroySoon();
       const startedMs = performance.now();
       const readBefore = socket.bytesRead;
       const check = setInterval(() => {
@@ -49,7 +47,6 @@ export function lingeringClose({ maxMs, maxBytes, maxConnections, maxPerAddress 
       socket.once('close', () => {
         clearInterval(check);
         shares.giveBack(client);
-        lingering -= 1;
       });
       socket.end();
       request.once('end', () => socket.destroySoon()).resume();

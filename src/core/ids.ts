@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fewRandomBytes } from './random.ts';
-
-const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+import { base32Letters, randomBase32 } from './random.ts';
 
 /** RFC 4648 base32, lower case, without padding. */
 export function base32(bytes: Uint8Array): string {
@@ -12,12 +10,12 @@ export function base32(bytes: Uint8Array): string {
     buffer = (buffer << 8) | byte;
     bits += 8;
     while (bits >= 5) {
-      out += alphabet[(buffer >>> (bits - 5)) & 31];
+      out += base32Letters[(buffer >>> (bits - 5)) & 31];
       bits -= 5;
     }
     buffer &= (1 << bits) - 1;
   }
-  if (bits > 0) out += alphabet[(buffer << (5 - bits)) & 31];
+  if (bits > 0) out += base32Letters[(buffer << (5 - bits)) & 31];
   return out;
 }
 
@@ -54,13 +52,14 @@ function isKept(prefix: string, id: string): boolean {
 const shardStart = 'msg_'.length;
 const shardWidth = 2;
 const timeWidth = 9;
+const randomWidth = 16;
 
 /**
  * Time-ordered id of an event or a message that names its shard: prefix, 2 characters shard number (base 36),
  * 9 characters milliseconds (base 36), 16 characters (80 bits) of randomness. Contains no `.` (Standard Webhooks).
  */
 export function newTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: number): string {
-  return prefix + shard.toString(36).padStart(shardWidth, '0') + nowMs.toString(36).padStart(timeWidth, '0') + base32(fewRandomBytes(10));
+  return prefix + shard.toString(36).padStart(shardWidth, '0') + nowMs.toString(36).padStart(timeWidth, '0') + randomBase32(randomWidth);
 }
 
 /** The id that `name` always has: of a record that is made again after its maker died. `nowMs` is part of the name. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { pieceBytes } from './hash-in-pieces.ts';
 import { AbandonedError, throwIfAbandoned } from './loop-turns.ts';
-import { Turns } from './turns.ts';
+import { type TurnOwner, Turns } from './turns.ts';
 
 /** What a signature covers. */
 export interface LargeContent {
@@ -12,8 +12,7 @@ export interface LargeContent {
 }
 
 /** For whom a signature is made or verified. */
-export interface LargeWork {
-  organization: string;
+export interface LargeWork extends TurnOwner {
   /** Runs work piece by piece in the turns of the event loop. */
   inTurns: <T>(pieces: Generator<undefined, T>) => Promise<T>;
   /** Aborted: nobody waits for the result. Rejects with AbandonedError. */
@@ -31,7 +30,7 @@ const maxCopiedBytes = 8_388_608;
 const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
-/** Of this process. Organizations in turn; one content at a time, because it is copied and a thread has an isolate of its own. */
+/** Of this process. Organizations in turn, and the sources and routes of each; one content at a time, because it is copied and a thread has an isolate of its own. */
 const threads = new Turns<() => Promise<void>>(1, () => performance.now());
 
 /** Ed25519 signatures that no turn of the event loop waits for: the algorithm reads its content twice and has no pieces. */
@@ -69,18 +68,18 @@ export function verifyLarge(content: LargeContent, pairs: readonly KeyAndSignatu
 }
 
 /** `bytes`: of the content, which is in memory while it waits. */
-function inTurnOf<T>({ organization, signal }: LargeWork, bytes: number, work: () => Promise<T>): Promise<T> {
+function inTurnOf<T>({ signal, ...owner }: LargeWork, bytes: number, work: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     throwIfAbandoned(signal);
     const leave = (): void => {
-      if (threads.remove(organization, begin)) reject(new AbandonedError('nobody waits for the signature'));
+      if (threads.remove(owner, begin)) reject(new AbandonedError('nobody waits for the signature'));
     };
     const begin = (): Promise<void> => {
       signal?.removeEventListener('abort', leave);
       return work().then(resolve, reject);
     };
     signal?.addEventListener('abort', leave);
-    threads.add(organization, begin, bytes);
+    threads.add(owner, begin, bytes);
     beginNext();
   });
 }

@@ -23,6 +23,25 @@ test('Organizations alternate while both have work waiting, however many pieces 
   expect(order.filter((each) => each === 'a')).toHaveLength(16);
 });
 
+test('The parts of an organization alternate while both have work waiting, and its webhooks and alerts have no turns beside its own', async () => {
+  const turns = new LoopTurns();
+  const order: string[] = [];
+  const busy = async (organization: string, part: string): Promise<void> => {
+    const turn = turns.of(organization, part);
+    for (let i = 0; i < 3; i++) {
+      await turn.rest();
+      order.push(organization.replace(/^[+~]/, '') + part);
+      work(6);
+    }
+  };
+  await Promise.all([busy('a', '1'), busy('a', '1'), busy('a', '1'), busy('+a', '1'), busy('~a', '1'), busy('a', '2'), busy('b', '1')]);
+  const ofSecond = order.slice(1, order.lastIndexOf('a2'));
+  const ofBoth = ofSecond.filter((each) => each !== 'b1');
+  expect(ofBoth.filter((each, i) => each === ofBoth[i + 1])).toEqual([]);
+  const besideOther = order.slice(1, order.lastIndexOf('b1'));
+  expect(besideOther.filter((each, i) => each.startsWith('a') && besideOther[i + 1]?.startsWith('a'))).toEqual([]);
+});
+
 test('The event loop serves others between two turns', async () => {
   const turns = new LoopTurns();
   const turn = turns.of('a');

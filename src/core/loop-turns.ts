@@ -1,8 +1,15 @@
+import { accountOf } from './account.ts';
+
 /** Synchronous work within one turn of the event loop, in milliseconds; a piece that is begun is not broken off. */
 const turnMs = 5;
 
 /** Whether nobody waits for the result of some work any more; an `AbortSignal` says so. */
 export type Abandonment = Pick<AbortSignal, 'aborted'>;
+
+interface WaitingTurn {
+  turn: LoopTurn;
+  resume: () => void;
+}
 
 /** Work ended before its end, because nobody waits for its result. */
 export class AbandonedError extends Error {}
@@ -14,12 +21,12 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
 
 /**
  * Divides long synchronous work into turns of the event loop, of at most 5 ms and one piece. Between two turns the loop serves everything else. The
- * organizations that wait have their turns in the round, however many pieces of work each of them has: of one that waits beside others no two
- * turns follow each other.
+ * organizations that wait, each with its webhooks and alerts, have their turns in the round, however many pieces of work each of them has: of one that waits
+ * beside others no two turns follow each other. The parts of an organization, such as its sources, have its turns in the round.
  */
 export class LoopTurns {
-  /** What waits, by organization; the first one is next. */
-  readonly #waiting = new Map<string, { turn: LoopTurn; resume: () => void }[]>();
+  /** What waits, by organization and part; the first one is next. */
+  readonly #waiting = new Map<string, Map<string, WaitingTurn[]>>();
   readonly #now: () => number;
   /** Whose turn it is, and since when. */
   #holder: LoopTurn | null = null;
@@ -31,11 +38,11 @@ export class LoopTurns {
     this.#now = now;
   }
 
-  of(organization: string): LoopTurn {
+  of(organization: string, part = ''): LoopTurn {
+    const rest = (turn: LoopTurn): Promise<void> | null => this.#rest(accountOf(organization), part, turn);
     return new LoopTurn({
-      rest: (turn) => this.#rest(organization, turn),
-      pause: (turn) =>
-        this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(organization, turn),
+      rest,
+      pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : rest(turn)),
       spend: (ms) => this.#spend(ms),
     });
   }
@@ -49,12 +56,14 @@ export class LoopTurns {
   }
 
   /** Returns null while the turn may continue. */
-  #rest(organization: string, turn: LoopTurn): Promise<void> | null {
+  #rest(account: string, part: string, turn: LoopTurn): Promise<void> | null {
     if (this.#mayGoOn(turn)) return null;
     return new Promise((resume) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#next());
-      const others = this.#waiting.get(organization);
-      if (others === undefined) this.#waiting.set(organization, [{ turn, resume }]);
+      const parts = this.#waiting.get(account) ?? new Map<string, WaitingTurn[]>();
+      this.#waiting.set(account, parts);
+      const others = parts.get(part);
+      if (others === undefined) parts.set(part, [{ turn, resume }]);
       else others.push({ turn, resume });
     });
   }
@@ -79,10 +88,14 @@ export class LoopTurns {
   #next(): void {
     const [entry] = this.#waiting;
     if (entry === undefined) return;
-    const [organization, own] = entry;
+    const [account, parts] = entry;
+    const [[part, own] = ['', []]] = parts;
     const first = own.shift();
-    this.#waiting.delete(organization);
-    if (own.length > 0) this.#waiting.set(organization, own);
+    // Both to the end of their rounds.
+    parts.delete(part);
+    if (own.length > 0) parts.set(part, own);
+    this.#waiting.delete(account);
+    if (parts.size > 0) this.#waiting.set(account, parts);
     if (this.#waiting.size > 0) setImmediate(() => this.#next());
     if (first === undefined) return;
     this.#begin(first.turn);

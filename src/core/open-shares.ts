@@ -1,24 +1,87 @@
-/** Counts what is open at a time (requests, bytes), by its owner, so that no owner takes all of it. */
-export class OpenShares {
-  readonly #maxPerOwner: number;
-  readonly #open = new Map<string, number>();
+/** The part of a share that is kept for those that hold less than is free of it. */
+const keptPart = 1 / 4;
 
-  constructor(maxPerOwner: number) {
-    this.#maxPerOwner = maxPerOwner;
+interface Owner {
+  held: number;
+  /** Held by each part of the owner that is counted. */
+  parts: Map<string, number>;
+}
+
+/**
+ * Counts what is open at a time (requests, bytes), by its owner, so that no owner takes all of it, nor a part of an owner all that the owner may have. Of the
+ * last quarter one gets more only while one holds less than is free, so that something is left for the next one.
+ */
+export class OpenShares {
+  readonly #all: number;
+  readonly #ofOwner: number;
+  readonly #owners = new Map<string, Owner>();
+  #open = 0;
+
+  /** `all`: of all owners together. Default: any amount. */
+  constructor({ all = Number.POSITIVE_INFINITY, ofOwner }: { all?: number; ofOwner: number }) {
+    this.#all = all;
+    this.#ofOwner = ofOwner;
   }
 
-  /** Returns false, and takes nothing, when the owner would have more than it may. */
-  take(owner: string, amount = 1): boolean {
-    const taken = (this.#open.get(owner) ?? 0) + amount;
-    if (taken > this.#maxPerOwner) return false;
-    this.#open.set(owner, taken);
+  /** Of all owners. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** How many may be given at once to owners that are not full: of what is kept, half. */
+  get room(): number {
+    const free = this.#all - this.#open;
+    const shared = Math.floor(free - this.#all * keptPart);
+    return shared > 0 ? shared : Math.ceil(free / 2);
+  }
+
+  /** The owners that get no more now. */
+  get full(): string[] {
+    return [...this.#owners.keys()].filter((owner) => !this.#hasRoom(owner, 1));
+  }
+
+  /** Returns false, and takes nothing, when the owner would have more than it may. `part`: of the owner, such as a source of an organization. */
+  take(owner: string, amount = 1, part: string | null = null): boolean {
+    if (!this.#hasRoom(owner, amount)) return false;
+    const own = this.#owners.get(owner) ?? { held: 0, parts: new Map() };
+    const ofPart = part === null ? 0 : (own.parts.get(part) ?? 0);
+    if (part !== null && !isLeft({ all: this.#ofOwner, open: own.held }, amount, ofPart)) return false;
+    if (own.held === 0) this.#owners.set(owner, own);
+    if (part !== null) own.parts.set(part, ofPart + amount);
+    own.held += amount;
+    this.#open += amount;
     return true;
   }
 
-  /** Gives back what was taken. */
-  giveBack(owner: string, amount = 1): void {
-    const left = (this.#open.get(owner) ?? 0) - amount;
-    if (left <= 0) this.#open.delete(owner);
-    else this.#open.set(owner, left);
+  /** Counts one that the owner has been given elsewhere, also beyond its share. */
+  add(owner: string): void {
+    const own = this.#owners.get(owner);
+    if (own === undefined) this.#owners.set(owner, { held: 1, parts: new Map() });
+    else own.held++;
+    this.#open++;
   }
+
+  /** Gives back what was taken or added. */
+  giveBack(owner: string, amount = 1, part: string | null = null): void {
+    const own = this.#owners.get(owner);
+    if (own === undefined) return;
+    this.#open -= amount;
+    own.held -= amount;
+    if (own.held <= 0) return void this.#owners.delete(owner);
+    if (part === null) return;
+    const ofPart = (own.parts.get(part) ?? 0) - amount;
+    if (ofPart > 0) own.parts.set(part, ofPart);
+    else own.parts.delete(part);
+  }
+
+  #hasRoom(owner: string, amount: number): boolean {
+    const held = this.#owners.get(owner)?.held ?? 0;
+    return held + amount <= this.#ofOwner && isLeft({ all: this.#all, open: this.#open }, amount, held);
+  }
+}
+
+/** Whether so much is left for one that holds `held` of what is open; see `OpenShares`. */
+export function isLeft({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
+  const free = all - open;
+  return amount <= free && (free > all * keptPart || held < free);
 }

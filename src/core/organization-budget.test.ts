@@ -168,3 +168,12 @@ test('units of an organization that are kept for one source are not kept from ot
   await clock.advance(0);
   expect(entered).toEqual(['b1', 'a3']);
 });
+
+test('webhooks and alerts of an organization use its share', async () => {
+  const payloads = new OrganizationBudget({ places: 8, placesOfOrganization: 4, clock: new FakeClock() });
+  const entered: string[] = [];
+  for (const org of ['org_a', '+org_a', '~org_a', 'org_b']) void payloads.enter(org, 2).then(() => entered.push(org));
+  await new FakeClock().advance(0);
+  expect(entered).toEqual(['org_a', '+org_a', 'org_b']);
+  expect(payloads.holdsUp('+org_a', 'none')).toBe(true);
+});

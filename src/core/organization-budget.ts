@@ -1,3 +1,4 @@
+import { accountOf } from './account.ts';
 import type { Clock } from './clock.ts';
 
 const defaultWaitMs = 10_000;
@@ -31,7 +32,7 @@ interface Place {
 }
 
 /**
- * Memory budget in units of one size: batches, or MiB of large payloads. One organization gets a share of the units, so that a store that hangs, or endless
+ * Memory budget in units of one size: batches, or MiB of large payloads. One organization, with its webhooks and alerts, gets a share of the units, so that a store that hangs, or endless
  * transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that has waited for a while until it
  * has as many as it needs: those of its source, then those of its organization, then those of all.
  */
@@ -76,16 +77,17 @@ export class OrganizationBudget {
     places = 1,
     { source = null, signal }: { source?: string | null; signal?: AbortSignal } = {},
   ): Promise<(() => void) | null> {
-    const wanted = { org, source, places };
+    const wanted = { org: accountOf(org), source, places };
     if (!this.#enterNow(wanted) && !(await this.#wait(wanted, signal))) return null;
     return () => this.#leave(wanted);
   }
 
   /** Whether somebody waits who could enter, or come nearer to it, if one of this organization and this source left. */
   holdsUp(org: string, source: string): boolean {
+    const account = accountOf(org);
     return this.#waiting.some((waiter) => {
       if (!this.#fitsSource(waiter)) return waiter.source === source;
-      return this.#fitsOrganization(waiter) || waiter.org === org;
+      return this.#fitsOrganization(waiter) || waiter.org === account;
     });
   }
 

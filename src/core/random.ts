@@ -1,17 +1,21 @@
 import { randomFillSync } from 'node:crypto';
 
-const pool = Buffer.allocUnsafeSlow(8192);
-let used = pool.length;
+/** RFC 4648 base32, in lower case. */
+export const base32Letters = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/**
- * Random bytes from the system's generator, drawn in blocks: a call for a few bytes costs a tenth of `randomBytes`. No byte
- * is given out twice. The bytes are overwritten by a later call: encode or copy them at once.
- */
-export function fewRandomBytes(length: number): Uint8Array {
-  if (used + length > pool.length) {
-    randomFillSync(pool);
+const codes = Buffer.from(base32Letters);
+const block = Buffer.allocUnsafeSlow(8192);
+let text = '';
+let used = 0;
+
+/** Random characters of base32 in lower case, with 5 bits each, from the system's generator. They are drawn in blocks, and none is given out twice. */
+export function randomBase32(length: number): string {
+  if (used + length > text.length) {
+    randomFillSync(block);
+    for (let i = 0; i < block.length; i++) block[i] = codes[(block[i] ?? 0) & 31] ?? 0;
+    text = block.toString('latin1');
     used = 0;
   }
   used += length;
-  return pool.subarray(used - length, used);
+  return text.slice(used - length, used);
 }

@@ -1,3 +1,5 @@
+import { accountOf } from './account.ts';
+
 /** A mean above this makes an organization a slow one, and so does a job that is under way for longer. */
 const slowMs = 50;
 const weight = 0.2;
@@ -9,10 +11,19 @@ interface Waiter<T> {
 }
 
 interface Organization<T> {
-  waiting: Waiter<T>[];
+  /** By its parts; the first one is next. */
+  waiting: Map<string, Waiter<T>[]>;
+  waitingCount: number;
   waitingBytes: number;
   underWay: Set<{ startedAtMs: number }>;
   meanMs: number;
+}
+
+/** Whose job it is. */
+export interface TurnOwner {
+  organization: string;
+  /** Of the organization, such as a source or a route. Default: one for all. */
+  part?: string;
 }
 
 /** A job that has its turn. Its time counts from `start`; `end` is called once. */
@@ -23,8 +34,8 @@ export interface Turn<T> {
 }
 
 /**
- * Who is next: organizations in turn, each in its own order. Those whose jobs are slow have together at most half of the places
- * (at least one), so that they do not hold up the others.
+ * Who is next: organizations in turn, with their webhooks and alerts, and the parts of each (its sources, or its routes) in turn, each part in its own order.
+ * Organizations whose jobs are slow have together at most half of the places (at least one), so that they do not hold up the others.
  */
 export class Turns<T> {
   readonly #places: number;
@@ -44,7 +55,7 @@ export class Turns<T> {
   }
 
   waitingOf(organization: string): number {
-    return this.#organizations.get(organization)?.waiting.length ?? 0;
+    return this.#organizations.get(accountOf(organization))?.waitingCount ?? 0;
   }
 
   get waitingBytes(): number {
@@ -52,30 +63,49 @@ export class Turns<T> {
   }
 
   waitingBytesOf(organization: string): number {
-    return this.#organizations.get(organization)?.waitingBytes ?? 0;
+    return this.#organizations.get(accountOf(organization))?.waitingBytes ?? 0;
+  }
+
+  waitingOfPart({ organization, part = '' }: TurnOwner): number {
+    return this.#organizations.get(accountOf(organization))?.waiting.get(part)?.length ?? 0;
   }
 
   /** `bytes`: what the item keeps in memory while it waits. */
-  add(organization: string, item: T, bytes: number): void {
-    const known = this.#organizations.get(organization) ?? { waiting: [], waitingBytes: 0, underWay: new Set(), meanMs: 0 };
-    this.#organizations.set(organization, known);
-    known.waiting.push({ item, bytes });
+  add({ organization, part = '' }: TurnOwner, item: T, bytes: number): void {
+    const account = accountOf(organization);
+    const known = this.#organizations.get(account) ?? {
+      waiting: new Map(),
+      waitingCount: 0,
+      waitingBytes: 0,
+      underWay: new Set(),
+      meanMs: 0,
+    };
+    this.#organizations.set(account, known);
+    const own = known.waiting.get(part);
+    if (own === undefined) known.waiting.set(part, [{ item, bytes }]);
+    else own.push({ item, bytes });
+    known.waitingCount += 1;
     this.#waiting += 1;
     known.waitingBytes += bytes;
     this.#waitingBytes += bytes;
   }
 
   /** Takes back what has had no turn yet; answers whether it was there. */
-  remove(organization: string, item: T): boolean {
-    const known = this.#organizations.get(organization);
-    const position = known?.waiting.findIndex((each) => each.item === item) ?? -1;
-    return known !== undefined && position >= 0 && this.#take(known, position) !== null;
+  remove({ organization, part = '' }: TurnOwner, item: T): boolean {
+    const known = this.#organizations.get(accountOf(organization));
+    const position = known?.waiting.get(part)?.findIndex((each) => each.item === item) ?? -1;
+    return known !== undefined && position >= 0 && this.#take(known, part, position) !== null;
   }
 
   /** Takes back everything that has had no turn yet. */
   clear(): T[] {
-    const items = [...this.#organizations.values()].flatMap(({ waiting }) => waiting.splice(0).map(({ item }) => item));
-    for (const organization of this.#organizations.values()) organization.waitingBytes = 0;
+    const items: T[] = [];
+    for (const organization of this.#organizations.values()) {
+      for (const waiters of organization.waiting.values()) items.push(...waiters.map(({ item }) => item));
+      organization.waiting.clear();
+      organization.waitingCount = 0;
+      organization.waitingBytes = 0;
+    }
     this.#waiting = 0;
     this.#waitingBytes = 0;
     return items;
@@ -87,20 +117,23 @@ export class Turns<T> {
     const slowPlaces = Math.max(1, Math.floor(this.#places / 2));
     const mayBeSlow = this.#slowUnderWay() < slowPlaces;
     for (const [name, organization] of this.#organizations) {
-      if (organization.waiting.length === 0 || (!mayBeSlow && this.#isSlow(organization))) continue;
-      const waiter = this.#take(organization, 0);
+      const [part] = organization.waiting.keys();
+      if (part === undefined || (!mayBeSlow && this.#isSlow(organization))) continue;
+      const waiter = this.#take(organization, part, 0);
       if (waiter === null) continue;
-      // To the end of the round.
-      this.#organizations.delete(name);
-      this.#organizations.set(name, organization);
+      toTheEnd(organization.waiting, part);
+      toTheEnd(this.#organizations, name);
       return this.#begin(organization, waiter.item);
     }
     return null;
   }
 
-  #take(organization: Organization<T>, position: number): Waiter<T> | null {
-    const [waiter] = organization.waiting.splice(position, 1);
+  #take(organization: Organization<T>, part: string, position: number): Waiter<T> | null {
+    const own = organization.waiting.get(part) ?? [];
+    const [waiter] = own.splice(position, 1);
     if (waiter === undefined) return null;
+    if (own.length === 0) organization.waiting.delete(part);
+    organization.waitingCount -= 1;
     this.#waiting -= 1;
     organization.waitingBytes -= waiter.bytes;
     this.#waitingBytes -= waiter.bytes;
@@ -140,10 +173,18 @@ export class Turns<T> {
   /** Idle organizations are remembered for their mean alone. */
   #forgetOldest(): void {
     if (this.#organizations.size <= maxKnown) return;
-    for (const [name, { waiting, underWay }] of this.#organizations) {
-      if (waiting.length > 0 || underWay.size > 0) continue;
+    for (const [name, { waitingCount, underWay }] of this.#organizations) {
+      if (waitingCount > 0 || underWay.size > 0) continue;
       this.#organizations.delete(name);
       return;
     }
   }
+}
+
+/** Of the round. */
+function toTheEnd<V>(round: Map<string, V>, name: string): void {
+  const value = round.get(name);
+  if (value === undefined) return;
+  round.delete(name);
+  round.set(name, value);
 }

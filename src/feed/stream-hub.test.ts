@@ -213,12 +213,21 @@ test('an organization has 20 streams and a process 200, and each place is free a
   const refused = expect.objectContaining({ code: 'RATE_LIMITED' });
   const own = await Promise.all(Array.from({ length: 20 }, () => world.connect()));
   await expect(world.connect()).rejects.toEqual(refused);
-  const others = await Promise.all(Array.from({ length: 180 }, (_, i) => world.connect({ organization: `org_${i % 9}` })));
+  const others = await Promise.all(Array.from({ length: 180 }, (_, i) => world.connect({ organization: `org_${i}` })));
   expect(others).toHaveLength(180);
   await expect(world.connect({ organization: 'org_z' })).rejects.toEqual(refused);
   own[0]?.hangUp();
   await eventually('the place', patience, async () => (await figure(world, 'posthorn_stream_clients')) === 199 || undefined);
-  await world.connect();
+  await world.connect({ organization: 'org_z' });
+});
+
+test('organizations that open as many streams as they may leave some to the next one', async () => {
+  const world = hubWith({ limits: { perOrganization: 4, perProcess: 8 } });
+  const open = async (organization: string): Promise<number> => {
+    const opened = await Promise.allSettled(Array.from({ length: 5 }, () => world.connect({ organization })));
+    return opened.filter(({ status }) => status === 'fulfilled').length;
+  };
+  expect([await open('org_b'), await open('org_c'), await open('org_d')]).toEqual([4, 2, 1]);
 });
 
 test('a client whose credentials no longer hold is told so and ends; while nobody knows it stays', async () => {

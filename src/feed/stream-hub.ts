@@ -48,7 +48,6 @@ export class StreamHub {
   readonly #shares: OpenShares;
   readonly #pages = new Semaphore(maxPages);
   readonly #clients = new Map<string, Set<StreamClient>>();
-  #open = 0;
   #epoch = '';
   #rows: string[] = [];
   #parts: string[] = [];
@@ -59,7 +58,7 @@ export class StreamHub {
   constructor(options: StreamHubOptions) {
     this.#options = options;
     this.#limits = { ...streamLimits, ...options.limits };
-    this.#shares = new OpenShares(this.#limits.perOrganization);
+    this.#shares = new OpenShares({ all: this.#limits.perProcess, ofOwner: this.#limits.perOrganization });
   }
 
   /** RATE_LIMITED when there are too many, UNAVAILABLE when Redis does not answer, the process ends or the client has gone. */
@@ -95,21 +94,18 @@ export class StreamHub {
 
   #enter(organization: string): void {
     if (this.#closing.signal.aborted) throw ending();
-    const isFull = this.#open >= this.#limits.perProcess;
-    if (isFull || !this.#shares.take(organization)) {
-      const whose = isFull ? 'of this process' : 'of the organization';
+    if (!this.#shares.take(organization)) {
+      const whose = this.#shares.open >= this.#limits.perProcess ? 'of this process' : 'of the organization';
       throw new PosthornError('RATE_LIMITED', `Too many live streams ${whose} are open.`, { retryAfterSeconds: 10 });
     }
-    this.#open += 1;
-    this.#options.metrics.open.set(this.#open);
+    this.#options.metrics.open.set(this.#shares.open);
   }
 
   #leave(organization: string): void {
     this.#shares.giveBack(organization);
-    this.#open -= 1;
-    this.#options.metrics.open.set(this.#open);
+    this.#options.metrics.open.set(this.#shares.open);
     // The feed is written for a while longer, for a client that comes back.
-    if (this.#open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch().catch(() => undefined);
+    if (this.#shares.open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch().catch(() => undefined);
   }
 
   #join(request: StreamRequest): OpenStream {
@@ -234,7 +230,7 @@ export class StreamHub {
     let renewAtMs = clock.now() + renewEveryMs;
     let isKept = true;
     let waitMs = 0;
-    while (this.#open > 0 && !signal.aborted) {
+    while (this.#shares.open > 0 && !signal.aborted) {
       if (clock.now() >= renewAtMs) {
         isKept = await this.#keep(isKept);
         renewAtMs = clock.now() + (isKept ? renewEveryMs : backoffMs.max);

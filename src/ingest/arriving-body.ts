@@ -14,7 +14,6 @@ export const hungUp = Symbol('hung up');
 export interface BodyRoom {
   limits: Pick<IngestLimits, 'bytesInFlight' | 'bodyDeadlineMs'>;
   /** Of bodies up to 1 MiB. */
-  inFlight: { bytes: number };
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
   largeRoom: OrganizationBudget;
@@ -26,15 +25,17 @@ const paceCheckMs = 1000;
 /** Of the pace at which all bytes that have room would arrive by the deadline. */
 const leastPace = 1 / 2;
 
+function nothing(): void {}
+
 /** What the reader of a body says to who waits for it. */
 export interface Waits {
   /** The body needs room in memory before more of it is read: how long that takes is no fault of the sender. */
   waitsForRoom(): void;
   reads(): void;
   /** It is answered, and what comes is thrown away. */
-  isOver(): boolean;
+  readonly aborted: boolean;
   /** Aborted when it is over. */
-  signal(): AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -55,8 +56,8 @@ export class ArrivingBody {
   /** Taken of the room for small bodies. */
   #taken = 0;
   #leave: (() => void) | null = null;
-  #endPace = (): void => {};
-  #stopArrival = (): void => {};
+  #endPace = nothing;
+  #stopArrival = nothing;
 
   constructor(room: BodyRoom, request: IncomingMessage, { org, source, limitBytes }: { org: string; source: string; limitBytes: number }) {
     this.#room = room;
@@ -99,14 +100,12 @@ export class ArrivingBody {
   }
 
   #giveBackSmall(): void {
-    const { inFlight, shares } = this.#room;
-    inFlight.bytes -= this.#taken;
-    shares.bytes.giveBack(this.#org, this.#taken);
+    this.#room.shares.bytes.giveBack(this.#org, this.#taken, this.#source);
     this.#taken = 0;
   }
 
   async #makeRoom(bytes: number, waits: Waits): Promise<void> {
-    const signal = waits.signal();
+    const signal = waits.signal;
     waits.waitsForRoom();
     const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), { source: this.#source, signal });
     if (leave === null) throw overShare();
@@ -134,15 +133,15 @@ export class ArrivingBody {
       if (this.#whole !== null) this.#keepPace(this.#whole.length, reject);
       if (request.destroyed && !request.complete) reject(hungUp);
       request.on('data', (chunk: Buffer) => {
-        if (waits.isOver()) return;
+        if (waits.aborted) return;
         const size = this.#size + chunk.length;
         if (size > this.#limitBytes) return reject(payloadTooLarge(this.#limitBytes));
         if (this.#whole !== null) return this.#append(this.#whole, chunk);
         if (size > wholePayloadBytes) return this.#grow(chunk, waits, reject).catch(reject);
-        if (this.#room.inFlight.bytes + chunk.length > this.#room.limits.bytesInFlight) return reject(overloaded());
-        if (!this.#room.shares.bytes.take(this.#org, chunk.length)) return reject(overShare());
+        const { bytes } = this.#room.shares;
+        if (bytes.open + chunk.length > this.#room.limits.bytesInFlight) return reject(overloaded());
+        if (!bytes.take(this.#org, chunk.length, this.#source)) return reject(overShare());
         this.#taken += chunk.length;
-        this.#room.inFlight.bytes += chunk.length;
         this.#size = size;
         this.#chunks.push(chunk);
       });

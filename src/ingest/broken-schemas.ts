@@ -30,7 +30,7 @@ export async function brokenSchemas(
   }
   if (known.length === 0) return broken;
   const texts = known.map(({ jsonSchema }) => jsonSchema);
-  const problems = await sandbox.validate(source.org, texts, body, { maxProblems: 1, format, signal });
+  const problems = await sandbox.validate({ organization: source.org, part: source.id }, texts, body, { maxProblems: 1, format, signal });
   for (const [position, { id }] of known.entries()) {
     const [problem] = problems[position] ?? [];
     if (problem !== undefined) broken.set(id, `payload${problem.path} ${problem.message}`.slice(0, keptLength));

@@ -58,8 +58,11 @@ export function createIngestHandler({
     maxPayloadBytes,
     metrics: ingestMetrics(metrics),
     deadlines: new Deadlines(options.clock),
-    inFlight: { requests: 0, bytes: 0 },
-    shares: { requests: new OpenShares(inForce.requestsOfOrganization), bytes: new OpenShares(inForce.bytesOfOrganization) },
+    inFlight: { requests: 0 },
+    shares: {
+      requests: new OpenShares({ all: inForce.requestsInFlight, ofOwner: inForce.requestsOfOrganization }),
+      bytes: new OpenShares({ all: inForce.bytesInFlight, ofOwner: inForce.bytesOfOrganization }),
+    },
     largeRoom: new OrganizationBudget({
       places: inForce.largeMebibytes,
       placesOfOrganization: inForce.largeMebibytesOfOrganization,

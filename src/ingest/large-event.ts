@@ -22,10 +22,15 @@ export async function judgeLarge(
   );
   if (asking.length === 0 && fields.length === 0) return { verdicts: new Map(), document: {} };
   const filters = asking.map(({ definition }) => definition);
-  const { judgement, problem } = await sandbox.judge(source.org, { filters, headers, query: queryParameters(query), fields }, body, {
-    format: requestFormat(headers),
-    signal,
-  });
+  const { judgement, problem } = await sandbox.judge(
+    { organization: source.org, part: source.id },
+    { filters, headers, query: queryParameters(query), fields },
+    body,
+    {
+      format: requestFormat(headers),
+      signal,
+    },
+  );
   const untried = problem === undefined ? patternsUntried : `the filter was not tried: ${problem.message}`;
   const verdicts = asking.map(({ id }, i) => {
     const { isMet = false, decidedBy = null, isUntried = true } = judgement?.verdicts[i] ?? {};

@@ -145,6 +145,32 @@ describe('refusals', () => {
     expect((await Promise.all([...held, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
+  test.each([
+    ['requests', { requestsOfOrganization: 8 }],
+    ['bytes', { bytesOfOrganization: 800 }],
+  ])('a source that takes all %s it gets leaves some to another source of its organization', async (_, limits) => {
+    await ingest.reset(limits);
+    await ingest.publishSource();
+    await ingest.publishSource({ id: 'src_b', slug: 'sibling' });
+    const gate = Promise.withResolvers<void>();
+    const { heard } = ingest;
+    ingest.kept.hold = () => gate.promise;
+    const body = 'x'.repeat(100);
+    let refused = 0;
+    const send = async (path: string): Promise<number> => {
+      const { status } = await ingest.send(path, { body });
+      if (status === 503) refused++;
+      return status;
+    };
+    const greedy = Array.from({ length: 8 }, () => send('/ingest/acme/github'));
+    await eventually(() => expect(refused).toBe(2));
+    const sibling = send('/ingest/acme/sibling');
+    await Promise.race([sibling, eventually(() => expect(ingest.heard).toBe(heard + 9))]);
+    gate.resolve();
+    expect(await sibling).toBe(200);
+    expect((await Promise.all(greedy)).filter((status) => status === 200)).toHaveLength(6);
+  });
+
   test('every outcome is counted under its code', async () => {
     await ingest.publishSource({ payloadLimitBytes: 10 });
     await ingest.send('/ingest/acme/nothing');

@@ -6,7 +6,7 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { EventContext } from '../core/event-context.ts';
 import { hopHeader, hopOfRequest } from '../core/hops.ts';
 import type { Logger } from '../core/logger.ts';
-import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
+import { loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
@@ -20,7 +20,7 @@ import { tellRate } from '../data/intake/rate-limit.ts';
 import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
-import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
+import { ArrivingBody, hungUp, overloaded, overShare, type Waits } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { notBeforeOfHeaders } from './delivery-time-headers.ts';
@@ -46,8 +46,8 @@ export interface IngestServices extends PlanServices, TakingServices {
   maxPayloadBytes: number;
   metrics: IngestMetrics;
   deadlines: Deadlines;
-  inFlight: { requests: number; bytes: number };
-  /** Of each organization. */
+  inFlight: { requests: number };
+  /** Of each organization, and of its sources. */
   shares: { requests: OpenShares; bytes: OpenShares };
   largeRoom: OrganizationBudget;
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
@@ -59,7 +59,7 @@ export interface IngestServices extends PlanServices, TakingServices {
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
 
 /** One request, from its head to its answer. */
-export class IngestRequest implements Deadlined, Abandonment {
+export class IngestRequest implements Deadlined, Waits {
   deadlineTick = 0;
   readonly #services: IngestServices;
   readonly #request: IncomingMessage;
@@ -68,7 +68,7 @@ export class IngestRequest implements Deadlined, Abandonment {
   readonly #startedMs = performance.now();
   #body: ArrivingBody | null = null;
   /** Whose places it takes. */
-  #organization: string | null = null;
+  #source: IngestPlan['source'] | null = null;
   /** Made for what waits for its end, which most requests do not have. */
   #ending: AbortController | null = null;
   #stage: 'plan' | 'room' | 'body' | 'check' | 'store' | 'over' = 'plan';
@@ -91,13 +91,13 @@ export class IngestRequest implements Deadlined, Abandonment {
     } finally {
       inFlight.requests -= 1;
       this.#body?.giveBack();
-      if (this.#organization !== null) this.#services.shares.requests.giveBack(this.#organization);
+      if (this.#source !== null) this.#services.shares.requests.giveBack(this.#source.org, 1, this.#source.id);
     }
   }
 
-  #takeShare(organization: string): void {
-    if (!this.#services.shares.requests.take(organization)) throw overShare();
-    this.#organization = organization;
+  #takeShare(source: IngestPlan['source']): void {
+    if (!this.#services.shares.requests.take(source.org, 1, source.id)) throw overShare();
+    this.#source = source;
   }
 
   /** It is answered, or the sender is gone. */
@@ -132,8 +132,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     deadlines.set(this, limits.planDeadlineMs);
     const plan = await this.#plan(orgSlug, sourceSlug);
     if (this.#isOver()) return;
-    const { org } = plan.source;
-    this.#takeShare(org);
+    this.#takeShare(plan.source);
     const query = queryOf(this.#request.url ?? '');
     const asked = this.#checkHead(plan, query);
     if (asked === 'probe') return this.#endHandshake(null);
@@ -230,14 +229,14 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (body.length > wholePayloadBytes) return true;
     if (this.#services.maxPayloadBytes <= wholePayloadBytes || this.#request.headers['content-encoding'] === undefined) return false;
     if (schemas.length === 0 && dedup === null && !routes.some(({ filter }) => filter?.readsPayload === true)) return false;
-    await loopTurns.of(source.org).runShort(context.decode(), this);
+    await loopTurns.of(source.org, source.id).runShort(context.decode(), this);
     return context.isTooLarge;
   }
 
   async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
     this.#beginCheck();
     const { headers } = this.#request;
-    return await judgeLarge(this.#services.sandbox, plan, { headers, ...received }, plan.dedup?.fields(received) ?? [], this.#signal);
+    return await judgeLarge(this.#services.sandbox, plan, { headers, ...received }, plan.dedup?.fields(received) ?? [], this.signal);
   }
 
   /** `judgedBody`: that of a payload that is not read here. */
@@ -245,9 +244,9 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#beginCheck();
     const checked =
       judgedBody === null
-        ? { body: await loopTurns.of(plan.source.org).runShort(context.decode(), this), format: null }
+        ? { body: await loopTurns.of(plan.source.org, plan.source.id).runShort(context.decode(), this), format: null }
         : { body: judgedBody, format: requestFormat(context.headers) };
-    return await brokenSchemas(this.#services.sandbox, plan, checked, this.#signal);
+    return await brokenSchemas(this.#services.sandbox, plan, checked, this.signal);
   }
 
   #beginCheck(): void {
@@ -256,7 +255,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     deadlines.set(this, limits.checkDeadlineMs);
   }
 
-  get #signal(): AbortSignal {
+  get signal(): AbortSignal {
     this.#ending ??= new AbortController();
     return this.#ending.signal;
   }
@@ -280,10 +279,10 @@ export class IngestRequest implements Deadlined, Abandonment {
   ): Promise<Pick<ReceivedRequest, 'signatureValid' | 'signed'>> {
     if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
-    const signed = { organization: source.org, headers, body, nowMs, path, publicUrl: this.#services.publicUrl };
+    const signed = { organization: source.org, source: source.id, headers, body, nowMs, path, publicUrl: this.#services.publicUrl };
     const pieces = isSignedForAnyone(source, body) ? null : verify(signed);
     const result: Verification | SignatureFailure =
-      pieces === null ? { reason: 'body_is_handshake_token' } : await loopTurns.of(source.org).runShort(pieces, this);
+      pieces === null ? { reason: 'body_is_handshake_token' } : await loopTurns.of(source.org, source.id).runShort(pieces, this);
     if (isVerified(result)) return { signatureValid: true, signed: result.signed };
     this.#noteFailure(source, result, source.rejectInvalidSignatures);
     if (source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
@@ -298,23 +297,23 @@ export class IngestRequest implements Deadlined, Abandonment {
   }
 
   #readBody(limitBytes: number, { org, id }: IngestPlan['source']): Promise<Buffer> {
-    const { deadlines, limits } = this.#services;
-    const begin = (stage: 'room' | 'body', deadlineMs: number): void => {
-      this.#stage = stage;
-      deadlines.set(this, deadlineMs);
-    };
-    const reads = (): void => {
-      if (!this.#isOver()) begin('body', limits.bodyDeadlineMs);
-    };
     this.#body = new ArrivingBody(this.#services, this.#request, { org, source: id, limitBytes });
-    reads();
-    return this.#body.read({
-      // The budget of memory answers a sender that waits there before that.
-      waitsForRoom: () => begin('room', limits.roomDeadlineMs + limits.bodyDeadlineMs),
-      reads,
-      isOver: () => this.#isOver(),
-      signal: () => this.#signal,
-    });
+    this.reads();
+    return this.#body.read(this);
+  }
+
+  /** The budget of memory answers a sender that waits there before that. */
+  waitsForRoom(): void {
+    const { deadlines, limits } = this.#services;
+    this.#stage = 'room';
+    deadlines.set(this, limits.roomDeadlineMs + limits.bodyDeadlineMs);
+  }
+
+  reads(): void {
+    if (this.#isOver()) return;
+    const { deadlines, limits } = this.#services;
+    this.#stage = 'body';
+    deadlines.set(this, limits.bodyDeadlineMs);
   }
 
   #fail(thrown: unknown): void {

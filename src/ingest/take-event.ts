@@ -36,7 +36,7 @@ export async function takeEvent(
   signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
-  const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken), signal);
+  const routed = await loopTurns.of(plan.source.org, plan.source.id).runShort(judgedInPieces(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);

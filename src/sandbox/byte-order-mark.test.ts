@@ -19,7 +19,11 @@ describe('a transform sees a payload without its byte order mark', () => {
     ['liquid', 'Order {{ payload.id }}', '{"id":1}', 'Order 1'],
     ['liquid', '{{ payload }}', 'plain words', 'plain words'],
   ])('%s: %s of %s', async (type, code, text, expected) => {
-    const { output } = await sandbox.transform('org_a', { type, code }, { description: '{"id":"evt_1"}', payload: marked(text) });
+    const { output } = await sandbox.transform(
+      { organization: 'org_a' },
+      { type, code },
+      { description: '{"id":"evt_1"}', payload: marked(text) },
+    );
     expect(output?.body).toBe(expected);
   });
 });
@@ -30,7 +34,7 @@ test.each<[TransformType, string, string]>([
   ['liquid', '{"order": {{ payload.id }}}', '{"order": 1}'],
 ])('code of type %s may have a byte order mark', async (type, code, expected) => {
   const event = { description: '{"id":"evt_1"}', payload: Buffer.from('{"id":1}') };
-  const { output } = await sandbox.transform('org_a', { type, code: `\ufeff${code}` }, event);
+  const { output } = await sandbox.transform({ organization: 'org_a' }, { type, code: `\ufeff${code}` }, event);
   expect(output).toMatchObject({ body: expected, contentType: 'application/json' });
 });
 
@@ -40,6 +44,6 @@ test.each<[string, string, string[]]>([
   ['{"type":"object"}', '[]', ['must be object']],
   ['{}', 'no JSON', ['is not JSON']],
 ])('the schema %s checks %s after a byte order mark', async (schema, text, messages) => {
-  const [problems = []] = await sandbox.validate('org_a', [schema], marked(text), { maxProblems: 1 });
+  const [problems = []] = await sandbox.validate({ organization: 'org_a' }, [schema], marked(text), { maxProblems: 1 });
   expect(problems.map(({ message }) => message)).toEqual(messages);
 });

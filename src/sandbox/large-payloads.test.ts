@@ -14,6 +14,7 @@ beforeAll(() => {
 afterAll(() => sandbox.close());
 
 const payload = largeJson(8 * mebibyte, { kind: 'large', amount: 5, order: { id: 'o-1' } });
+const small = largeJson(1.1 * mebibyte, { kind: 'small' });
 const filter = (field: string, operator: 'equals' | 'not_equals' | 'gt', value: unknown) => ({
   logic: 'AND' as const,
   conditions: [{ field, operator, value }],
@@ -23,7 +24,7 @@ describe('a payload above 1 MiB', () => {
   test('a payload above 1 MiB is judged by filters, of which each has its verdict, and gives the texts that are asked for', async () => {
     const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
     const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
-    expect((await sandbox.judge('org_a', asked, payload)).judgement).toEqual({
+    expect((await sandbox.judge({ organization: 'org_a' }, asked, payload)).judgement).toEqual({
       verdicts: [true, false, true].map((isMet) => ({ isMet, decidedBy: isMet ? null : 0, isUntried: false })),
       fields: { 'order.id': 'o-1', kind: 'large' },
     });
@@ -39,13 +40,13 @@ describe('a payload above 1 MiB', () => {
       filter('id', 'gt', parseJson('9007199254740992')),
     ];
     const body = Buffer.from(`{"price":19.90,"id":9007199254740993,"x":"${'x'.repeat(2 * mebibyte)}"}`);
-    const { judgement } = await sandbox.judge('org_a', { filters, headers: {}, query: {}, fields: [] }, body);
+    const { judgement } = await sandbox.judge({ organization: 'org_a' }, { filters, headers: {}, query: {}, fields: [] }, body);
     expect(judgement?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
   });
 
   test('a payload above 1 MiB that is no JSON meets no filter that looks at it', async () => {
     const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
-    expect((await sandbox.judge('org_a', asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
+    expect((await sandbox.judge({ organization: 'org_a' }, asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
       verdicts: [{ isMet: false, decidedBy: 0, isUntried: false }],
       fields: {},
     });
@@ -53,7 +54,11 @@ describe('a payload above 1 MiB', () => {
 
   test('a payload above 1 MiB leaves nothing behind for the next job, whatever its size', async () => {
     const transform = (body: Buffer) =>
-      sandbox.transform('org_a', { type: 'jsonata', code: '{"kind": payload.kind}' }, { description: '{}', payload: body });
+      sandbox.transform(
+        { organization: 'org_a' },
+        { type: 'jsonata', code: '{"kind": payload.kind}' },
+        { description: '{}', payload: body },
+      );
     const outputs = [];
     for (const body of [payload, Buffer.from('{"kind":"small"}'), largeJson(2 * mebibyte, { kind: 'other' })])
       outputs.push((await transform(body)).output?.body);
@@ -64,10 +69,10 @@ describe('a payload above 1 MiB', () => {
     const endless = '(() => { for (;;); })()';
     const order: string[] = [];
     const large = sandbox
-      .transform('org_a', { type: 'javascript', code: endless }, { description: '{}', payload })
+      .transform({ organization: 'org_a' }, { type: 'javascript', code: endless }, { description: '{}', payload })
       .then(({ problem }) => order.push(problem === undefined ? 'done' : 'large stopped'));
     const small = sandbox
-      .transform('org_a', { type: 'jsonata', code: '1' }, { description: '{}', payload: Buffer.from('{}') })
+      .transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, { description: '{}', payload: Buffer.from('{}') })
       .then(() => order.push('small'));
     await Promise.all([large, small]);
     expect(order).toEqual(['small', 'large stopped']);
@@ -76,7 +81,7 @@ describe('a payload above 1 MiB', () => {
   test('a payload above 1 MiB waits its turn, the organizations one after the other, and is refused beyond what may wait', async () => {
     const order: string[] = [];
     const judge = (organization: string): Promise<unknown> =>
-      sandbox.judge(organization, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
+      sandbox.judge({ organization }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
         () => order.push(organization),
         (error: unknown) => Promise.reject(error),
       );
@@ -88,11 +93,27 @@ describe('a payload above 1 MiB', () => {
     expect(order.indexOf('org_b')).toBeLessThan(3);
   });
 
+  test('a payload above 1 MiB of one source does not wait for all those of another source of its organization, which leave room to it', async () => {
+    const order: string[] = [];
+    const judge = async (part: string): Promise<void> => {
+      await sandbox.judge({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, small);
+      order.push(part);
+    };
+    const [greedy, refused] = [[] as Promise<void>[], [] as unknown[]];
+    // One is under way; of the 32 places of those that wait, a source gets what leaves some to its siblings.
+    for (let i = 0; i < 1 + 32; i++) greedy.push(judge('src_a').catch((error: unknown) => void refused.push(error)));
+    const sibling = judge('src_b');
+    await sibling;
+    expect(order.length).toBeLessThanOrEqual(3);
+    await Promise.all(greedy);
+    expect(refused).toHaveLength(8);
+  });
+
   test('a payload above 1 MiB whose sender has hung up is not judged', async () => {
     const ending = new AbortController();
     const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
-    const first = sandbox.judge('org_a', asked, payload);
-    const second = sandbox.judge('org_a', asked, payload, { signal: ending.signal });
+    const first = sandbox.judge({ organization: 'org_a' }, asked, payload);
+    const second = sandbox.judge({ organization: 'org_a' }, asked, payload, { signal: ending.signal });
     ending.abort();
     await expect(second).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await first;

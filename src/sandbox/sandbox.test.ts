@@ -17,7 +17,7 @@ const event = (body: string = JSON.stringify(payload)) => ({
   description: JSON.stringify({ id: 'evt_1', source: 'shop', receivedAt: '2026-01-31T12:00:00.000Z', headers: { 'x-kind': 'order' } }),
   payload: Buffer.from(body),
 });
-const run = (type: TransformType, code: string, body?: string) => sandbox.transform('org_a', { type, code }, event(body));
+const run = (type: TransformType, code: string, body?: string) => sandbox.transform({ organization: 'org_a' }, { type, code }, event(body));
 const output = async (type: TransformType, code: string, body?: string) => (await run(type, code, body)).output?.body ?? null;
 const processes = async () =>
   (await promisify(execFile)('pgrep', ['-P', String(process.pid), '-f', 'process-body'])).stdout.trim().split('\n').map(Number);
@@ -140,7 +140,7 @@ describe('schemas', () => {
   const check = async (schema: object) => (await sandbox.checkSchema('org_a', JSON.stringify(schema)))?.message ?? null;
   const validateAll = (schemas: object[], body: string, most = 1, by = sandbox) =>
     by.validate(
-      'org_a',
+      { organization: 'org_a' },
       schemas.map((schema) => JSON.stringify(schema)),
       Buffer.from(body),
       { maxProblems: most },
@@ -238,7 +238,7 @@ test('schemas that all take for ever end in bounded time, and those that had non
   const slow = JSON.stringify({ uniqueItems: true });
   // Slower, its deadlines and the time that it counts alike.
   const leisurely = new Sandbox({ clock: { ...slowClock, now: () => systemClock.now() / 3 }, processes: 1 });
-  const validated = leisurely.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { maxProblems: 1 });
+  const validated = leisurely.validate({ organization: 'org_a' }, [slow, slow, slow, slow, '{}'], payload, { maxProblems: 1 });
   const problems = await validated.finally(() => leisurely.close());
   const messages = problems.map(([problem]) => problem?.message);
   const unbegun = messages.filter((message) => message === 'cannot be checked: the schemas took 5000 ms before it');
@@ -252,7 +252,7 @@ test('schemas that all take for ever end in bounded time, and those that had non
 test('code that the machine does not let compute is not to blame: it is waited for, and given up at last', async () => {
   const clock = new FakeClock();
   const starved = new Sandbox({ clock, processes: 1 });
-  const transformed = (code: string) => starved.transform('org_a', { type: 'javascript', code }, event());
+  const transformed = (code: string) => starved.transform({ organization: 'org_a' }, { type: 'javascript', code }, event());
   try {
     const others = new Set(await processes().catch(() => []));
     expect((await transformed('1')).output?.body).toBe('1');
@@ -275,8 +275,10 @@ test('code that the machine does not let compute is not to blame: it is waited f
 test('slow transforms of one organization do not hold up those of another', async () => {
   const shared = new Sandbox({ clock: slowClock, processes: 2 });
   try {
-    await shared.transform('org_b', { type: 'jsonata', code: '1' }, event());
-    const slow = Array.from({ length: 12 }, () => shared.transform('org_slow', { type: 'javascript', code: 'while (true) {}' }, event()));
+    await shared.transform({ organization: 'org_b' }, { type: 'jsonata', code: '1' }, event());
+    const slow = Array.from({ length: 12 }, () =>
+      shared.transform({ organization: 'org_slow' }, { type: 'javascript', code: 'while (true) {}' }, event()),
+    );
     let slowDone = 0;
     for (const each of slow)
       void each.then(
@@ -285,7 +287,7 @@ test('slow transforms of one organization do not hold up those of another', asyn
       );
     // Given up, when the machine does not let it compute.
     await slow[0]?.catch(() => undefined);
-    for (let i = 0; i < 50; i++) await shared.transform('org_b', { type: 'jsonata', code: 'payload.amount' }, event());
+    for (let i = 0; i < 50; i++) await shared.transform({ organization: 'org_b' }, { type: 'jsonata', code: 'payload.amount' }, event());
     expect(slowDone).toBeLessThan(12);
   } finally {
     shared.close();
@@ -294,25 +296,27 @@ test('slow transforms of one organization do not hold up those of another', asyn
 
 test('a sandbox that is closed refuses what is under way, what waits and what comes', async () => {
   const closing = new Sandbox({ clock: slowClock, processes: 1 });
-  const endless = () => closing.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+  const endless = () => closing.transform({ organization: 'org_a' }, { type: 'javascript', code: 'while (true) {}' }, event());
   const [first, rest] = [endless(), Promise.allSettled([endless(), endless()])];
   await first;
   closing.close();
   expect((await rest).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  await expect(closing.transform('org_a', { type: 'jsonata', code: '1' }, event())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(closing.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event())).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+  });
 });
 
 test('a process that somebody else ends is not the fault of the code', async () => {
   const killed = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const before = new Set(await processes().catch(() => []));
-    await killed.transform('org_a', { type: 'jsonata', code: '1' }, event());
+    await killed.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event());
     const [pid = 0] = (await processes()).filter((each) => !before.has(each));
-    const answer = killed.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+    const answer = killed.transform({ organization: 'org_a' }, { type: 'javascript', code: 'while (true) {}' }, event());
     process.kill(pid, 'SIGTERM');
     setTimeout(() => process.kill(pid, 'SIGKILL'), 100);
     await expect(answer).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    expect((await killed.transform('org_a', { type: 'jsonata', code: '1' }, event())).output?.body).toBe('1');
+    expect((await killed.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event())).output?.body).toBe('1');
   } finally {
     killed.close();
   }
@@ -321,8 +325,11 @@ test('a process that somebody else ends is not the fault of the code', async () 
 test('too many transforms of one organization are refused, and others are taken', async () => {
   const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
-    const many = Array.from({ length: 520 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, event()));
-    const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
+    const many = Array.from({ length: 520 }, () => small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event()));
+    const answers = await Promise.allSettled([
+      ...many,
+      small.transform({ organization: 'org_b' }, { type: 'jsonata', code: '1' }, event()),
+    ]);
     expect(answers.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0);
     expect(answers.at(-1)).toMatchObject({ status: 'fulfilled' });
   } finally {
@@ -334,8 +341,13 @@ test('the payloads of one organization that wait are bounded in bytes, and other
   const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const payload = Buffer.alloc(1_048_576, 'x');
-    const many = Array.from({ length: 66 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, { ...event(), payload }));
-    const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
+    const many = Array.from({ length: 66 }, () =>
+      small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, { ...event(), payload }),
+    );
+    const answers = await Promise.allSettled([
+      ...many,
+      small.transform({ organization: 'org_b' }, { type: 'jsonata', code: '1' }, event()),
+    ]);
     expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 65 }, () => 'fulfilled'), 'rejected', 'fulfilled']);
     expect(answers[65]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
   } finally {
@@ -346,14 +358,14 @@ test('the payloads of one organization that wait are bounded in bytes, and other
 test('what nobody waits for any more leaves the queue', async () => {
   const small = new Sandbox({ clock: slowClock, processes: 1 });
   try {
-    const busy = small.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+    const busy = small.transform({ organization: 'org_a' }, { type: 'javascript', code: 'while (true) {}' }, event());
     let isBusy = true;
     void busy.then(() => {
       isBusy = false;
     });
     const over = new AbortController();
-    const dropped = small.validate('org_a', ['{}'], Buffer.from('1'), { maxProblems: 1, signal: over.signal });
-    const droppedToo = small.transform('org_a', { type: 'jsonata', code: '1' }, event(), over.signal);
+    const dropped = small.validate({ organization: 'org_a' }, ['{}'], Buffer.from('1'), { maxProblems: 1, signal: over.signal });
+    const droppedToo = small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event(), over.signal);
     over.abort();
     await expect(dropped).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await expect(droppedToo).rejects.toMatchObject({ code: 'UNAVAILABLE' });

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { isLeft } from '../core/open-shares.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { type PayloadFormat, readablePayload } from '../core/readable-payload.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
-import { type Turn, Turns } from '../core/turns.ts';
+import { type Turn, type TurnOwner, Turns } from '../core/turns.ts';
 import {
   type Job,
   type Judgement,
@@ -72,7 +73,7 @@ interface PayloadOptions {
 
 /**
  * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits, and the organizations
- * in turn. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs in a
+ * in turn, the parts of each in turn, too. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs in a
  * process for such payloads alone, which has more memory and time: one job at a time. See docs/decisions/0010-sandbox-process.md.
  */
 export class Sandbox {
@@ -97,7 +98,7 @@ export class Sandbox {
 
   /** The output of a transform, null when the event is not to be delivered, or what went wrong. `signal`: nobody waits for the answer any more. */
   async transform(
-    organization: string,
+    owner: TurnOwner,
     { type, code }: { type: TransformType; code: string },
     { description, payload, format = null }: TransformEvent,
     signal?: AbortSignal,
@@ -105,34 +106,42 @@ export class Sandbox {
     const { read, problem } = this.#read(payload, format);
     if (problem !== null) return { problem: { message: problem, line: null, column: null } };
     const { isLarge } = read;
-    const job = (text: string): Job => ({ task: 'transform', organization, type, code, event: description, payload: text, isLarge });
-    const reply = await this.#runWith(organization, job, read, { signal });
+    const job = (text: string): Job => ({
+      task: 'transform',
+      organization: owner.organization,
+      type,
+      code,
+      event: description,
+      payload: text,
+      isLarge,
+    });
+    const reply = await this.#runWith(owner, job, read, { signal });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
   }
 
   /** What filters say of an event with a large payload, and the texts at some paths of it. `signal`: nobody waits for the answer any more. */
   async judge(
-    organization: string,
+    owner: TurnOwner,
     asked: { filters: readonly FilterDefinition[]; headers: IncomingHttpHeaders; query: QueryParameters; fields: readonly string[] },
     payload: Buffer,
     { format = null, signal }: PayloadOptions = {},
   ): Promise<{ judgement: Judgement; problem?: undefined } | { judgement?: undefined; problem: Problem }> {
     const filters = JSON.stringify(asked.filters);
     const job = (text: string): Job => ({ task: 'judge', ...asked, filters, payload: text });
-    const reply = await this.#runWith(organization, job, { payload, format, isLarge: true }, { signal });
+    const reply = await this.#runWith(owner, job, { payload, format, isLarge: true }, { signal });
     return reply.type === 'judged' ? { judgement: reply.judgement } : { problem: problemOf(reply) };
   }
 
   /** Null when the code parses. */
   async checkTransform(organization: string, { type, code }: { type: TransformType; code: string }): Promise<Problem | null> {
-    const reply = await this.#run(organization, () => ({ task: 'check-transform', type, code }));
+    const reply = await this.#run({ organization }, () => ({ task: 'check-transform', type, code }));
     return reply.type === 'checked' ? null : problemOf(reply);
   }
 
   /** Null when the JSON text is a schema that compiles. */
   async checkSchema(organization: string, schema: string): Promise<Problem | null> {
-    const reply = await this.#run(organization, () => ({ task: 'check-schema', schema }));
+    const reply = await this.#run({ organization }, () => ({ task: 'check-schema', schema }));
     return reply.type === 'checked' ? null : problemOf(reply);
   }
 
@@ -142,7 +151,7 @@ export class Sandbox {
    * `validationMs` and the deadline of one job. `signal`: nobody waits for the answer any more.
    */
   async validate(
-    organization: string,
+    owner: TurnOwner,
     schemas: readonly string[],
     payload: Buffer,
     { maxProblems, format = null, signal }: { maxProblems: number } & PayloadOptions,
@@ -155,7 +164,7 @@ export class Sandbox {
       const onStart = (): void => {
         startedAtMs = this.#clock.now();
       };
-      const reply = await this.#runWith(organization, job, read, { signal, onStart });
+      const reply = await this.#runWith(owner, job, read, { signal, onStart });
       computedMs += this.#clock.now() - startedAtMs;
       return reply;
     };
@@ -193,20 +202,20 @@ export class Sandbox {
 
   /** Runs a job that looks at a payload, the large ones elsewhere. */
   #runWith(
-    organization: string,
+    owner: TurnOwner,
     job: (text: string) => Job,
     { payload, format, isLarge }: ReadPayload,
     options: { signal?: AbortSignal | undefined; onStart?: () => void },
   ): Promise<Reply> {
     const bytes = payload.length;
-    if (!isLarge) return this.#run(organization, () => job(payloadText(payload)), { bytes, ...options });
+    if (!isLarge) return this.#run(owner, () => job(payloadText(payload)), { bytes, ...options });
     if (this.#isClosed) return Promise.reject(ending());
     this.#large ??= new Sandbox({ clock: this.#clock, processes: 1, form: largeForm });
-    return this.#large.#run(organization, () => job(''), { bytes, large: { payload, format }, ...options });
+    return this.#large.#run(owner, () => job(''), { bytes, large: { payload, format }, ...options });
   }
 
   #run(
-    organization: string,
+    owner: TurnOwner,
     job: () => Job,
     {
       bytes = 0,
@@ -218,10 +227,10 @@ export class Sandbox {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw ending();
       if (signal?.aborted === true) throw givenUp();
-      if (this.#isFull(organization, bytes)) throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
+      if (this.#isFull(owner, bytes)) throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
       const waiting: Waiting = { job, large, onStart, resolve, reject, cleanUp: () => {} };
       const drop = (error: PosthornError): void => {
-        if (!this.#turns.remove(organization, waiting)) return;
+        if (!this.#turns.remove(owner, waiting)) return;
         waiting.cleanUp();
         reject(error);
       };
@@ -234,19 +243,23 @@ export class Sandbox {
         cancel();
         signal?.removeEventListener('abort', aborted);
       };
-      this.#turns.add(organization, waiting, bytes);
+      this.#turns.add(owner, waiting, bytes);
       this.#begin();
     });
   }
 
-  #isFull(organization: string, bytes: number): boolean {
-    const limits = this.#form;
+  /** Of what may wait, organizations leave something to others, and so do the parts of an organization. */
+  #isFull(owner: TurnOwner, bytes: number): boolean {
+    const { waitingJobs, waitingOfOrganization, waitingBytes, waitingBytesOfOrganization } = this.#form;
     const turns = this.#turns;
-    return (
-      turns.waiting >= limits.waitingJobs ||
-      turns.waitingOf(organization) >= limits.waitingOfOrganization ||
-      turns.waitingBytes + bytes > limits.waitingBytes ||
-      turns.waitingBytesOf(organization) + bytes > limits.waitingBytesOfOrganization
+    const own = turns.waitingOf(owner.organization);
+    const ownBytes = turns.waitingBytesOf(owner.organization);
+    const ofPart = owner.part === undefined ? 0 : turns.waitingOfPart(owner);
+    return !(
+      isLeft({ all: waitingJobs, open: turns.waiting }, 1, own) &&
+      isLeft({ all: waitingOfOrganization, open: own }, 1, ofPart) &&
+      isLeft({ all: waitingBytes, open: turns.waitingBytes }, bytes, ownBytes) &&
+      ownBytes + bytes <= waitingBytesOfOrganization
     );
   }
 

@@ -5,6 +5,8 @@ import type { SignatureFailure } from './signature-failure.ts';
 export interface SignedRequest {
   /** The organization that it was sent to. */
   organization: string;
+  /** The source of it. */
+  source?: string;
   headers: IncomingHttpHeaders;
   /** The exact bytes that came. */
   body: Buffer;

@@ -115,6 +115,20 @@ describe('a v1a signature', () => {
     expect(ended).toHaveLength(9);
     expect(ended.slice(-3)).toEqual(['org_a', 'org_a', 'org_a']);
   });
+
+  test('over a large body does not wait for all those of another source of its organization', async () => {
+    const large = Buffer.alloc(2 * 1_048_576, 'x');
+    const wrong = Array.from({ length: 4 }, () => v1a(two.privateKey, large)).join(' ');
+    const verify = standardWebhooksVerifier([one.publicKey]);
+    const ended: string[] = [];
+    const verified = async (source: string): Promise<void> => {
+      const request = { ...requestWith(wrong), body: large, path: '/', publicUrl: undefined, organization: 'org_a', source };
+      await new LoopTurns().of('org_a').run(verify(request));
+      ended.push(source);
+    };
+    await Promise.all(['a', 'a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map(verified));
+    expect(ended.slice(-3)).toEqual(['a', 'a', 'a']);
+  });
 });
 
 describe('what a source of Standard Webhooks verifies with', () => {

@@ -2,22 +2,22 @@ import { type KeyObject, verify } from 'node:crypto';
 import { type KeyAndSignature, type LargeWork, verifyLarge } from '../large-ed25519.ts';
 import { loopTurns } from '../loop-turns.ts';
 import { wholePayloadBytes } from '../payload-sizes.ts';
+import type { TurnOwner } from '../turns.ts';
 import type { SignedContent, Verification } from './descriptor.ts';
 import { noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 
 /** More signatures of one request are not looked at: each costs one verification with each key. */
 export const maxAsymmetricSignatures = 4;
 
-/** What was signed, when one of the keys made one of the signatures of it. `organization`: in whose turns large contents are verified. */
+/** What was signed, when one of the keys made one of the signatures of it. `owner`: in whose turns large contents are verified. */
 export function* signedByAnyPublicKey(
   keys: readonly KeyObject[],
   signed: SignedContent,
   signatures: readonly Buffer[],
-  organization: string,
+  owner: TurnOwner,
 ): Generator<Promise<void> | undefined, Verification | SignatureFailure> {
   const pairs = signatures.slice(0, maxAsymmetricSignatures).flatMap((signature) => keys.map((key) => ({ key, signature })));
-  if (signed.body.length > wholePayloadBytes)
-    return (yield* areSignedElsewhere(signed, pairs, organization)) ? { signed } : noSecretMatches;
+  if (signed.body.length > wholePayloadBytes) return (yield* areSignedElsewhere(signed, pairs, owner)) ? { signed } : noSecretMatches;
   const content = contentOf(signed);
   for (const [i, { key, signature }] of pairs.entries()) {
     if (i > 0) yield;
@@ -30,13 +30,13 @@ export function* signedByAnyPublicKey(
 function* areSignedElsewhere(
   { prefix: head, body }: SignedContent,
   pairs: readonly KeyAndSignature[],
-  organization: string,
+  owner: TurnOwner,
 ): Generator<Promise<void>, boolean> {
   if (pairs.length === 0) return false;
   let isSigned = false;
   const verified = async (): Promise<void> => {
-    const inTurns: LargeWork['inTurns'] = (pieces) => loopTurns.of(organization).run(pieces);
-    isSigned = await verifyLarge({ head, body }, pairs, { organization, inTurns });
+    const inTurns: LargeWork['inTurns'] = (pieces) => loopTurns.of(owner.organization, owner.part).run(pieces);
+    isSigned = await verifyLarge({ head, body }, pairs, { ...owner, inTurns });
   };
   yield verified();
   return isSigned;

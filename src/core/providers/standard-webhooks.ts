@@ -35,7 +35,7 @@ function signatureCheck(secrets: readonly string[]): (request: SignedRequest, na
   const publicKeys = secrets.flatMap((secret) => ed25519PublicKey(secret) ?? []);
   const others = secrets.filter((secret) => ed25519PublicKey(secret) === null);
   const keys = hmacKeys(others.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
-  return function* ({ organization, headers, body, nowMs }, name) {
+  return function* ({ organization, source, headers, body, nowMs }, name) {
     const { [`${name}-id`]: id, [`${name}-timestamp`]: seconds, [`${name}-signature`]: list } = headers;
     if (typeof list !== 'string') return headerMissing(`${name}-signature`);
     if (typeof id !== 'string' || id === '') return headerMissing(`${name}-id`);
@@ -49,7 +49,12 @@ function signatureCheck(secrets: readonly string[]): (request: SignedRequest, na
     if (!byKeys && !byPublicKeys) return noSecretOfVersion(`${name}-signature`);
     const signed = { prefix: `${id}.${seconds}.`, body };
     const result = byKeys ? yield* signedByAny(keys, signed, symmetric) : noSecretMatches;
-    return isVerified(result) || !byPublicKeys ? result : yield* signedByAnyPublicKey(publicKeys, signed, asymmetric, organization);
+    return isVerified(result) || !byPublicKeys
+      ? result
+      : yield* signedByAnyPublicKey(publicKeys, signed, asymmetric, {
+          organization,
+          ...(source !== undefined && { part: source }),
+        });
   };
 }
 

@@ -22,6 +22,11 @@ const bytesPerLine = 160;
 
 type Target = NewEvent['targets'][number];
 
+const none: readonly Target[] = [];
+/** Of an event whose targets are all known, and that has no answer to keep. */
+const noneFurther = { from: '-', end: '-' };
+const noAnswer = { keptMs: '-', text: '' };
+
 /**
  * Arguments of the accept script for one event, their size in bytes, and how much it has to write: a record or an entry of the outbox
  * weighs 1. Throws INTERNAL
@@ -37,10 +42,11 @@ export function acceptArguments(
     throw new PosthornError('INTERNAL', `an event has ${records} targets, and at most ${largestFanOut} can be stored`);
   }
   const encoded = encodeEvent(event);
-  const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
-  const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
-  const entries = outboxEntries(later, shard);
-  const { further = { from: '-', end: '-' }, answer = { keptMs: '-', text: '' } } = event;
+  const { targets, further = noneFurther, answer = noAnswer } = event;
+  const atOnce = targets.length > messagesAtOnce ? none : targets.filter((target) => target.shard === shard);
+  const isSplit = atOnce.length > 0 && atOnce.length < targets.length;
+  const later = isSplit ? targets.filter((target) => target.shard !== shard) : atOnce.length > 0 ? none : targets;
+  const entries = later.length === 0 ? [] : outboxEntries(later, shard);
   const counts = `${atOnce.length} ${event.invalid.length} ${event.filtered.length} ${entries.length}`;
   const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}${chunked === null ? '' : ` ${chunked.token}/${chunked.bytes}`}`;
   const args: ScriptArgument[] = [head, encoded];

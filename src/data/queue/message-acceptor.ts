@@ -168,6 +168,8 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   }
 }
 
+function nothingToCancel(): void {}
+
 class ShardAcceptor {
   readonly #redis: RedisClient;
   readonly #clock: Clock;
@@ -212,7 +214,7 @@ class ShardAcceptor {
         isExpired: false,
         resolve,
         reject,
-        cancelDeadline: () => {},
+        cancelDeadline: nothingToCancel,
       };
       waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
       this.#waiting.push(waiting);

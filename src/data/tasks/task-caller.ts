@@ -9,12 +9,11 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { hasLivingWorker } from '../membership/worker-directory.ts';
-import { type TaskKind, taskBlockSeconds, taskKeys } from './task-kind.ts';
+import { maxTasksOfOrganization as maxOfOrganization, type TaskKind, taskBlockSeconds, taskKeys } from './task-kind.ts';
 
 const offer = new Script(new URL('./task-offer.lua', import.meta.url));
 
 const maxWaiting = 64;
-const maxOfOrganization = 8;
 
 /** What a worker answers with. */
 export const taskAnswer = z.union([

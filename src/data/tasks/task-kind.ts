@@ -36,5 +36,8 @@ export function taskKeys(prefix: string) {
   };
 }
 
+/** Open tasks of one organization; those beyond are refused. */
+export const maxTasksOfOrganization = 8;
+
 /** The longest sleep of the readers of doorbell and answers, in seconds. */
 export const taskBlockSeconds = 30;

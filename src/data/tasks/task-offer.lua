@@ -3,7 +3,7 @@
 -- KEYS[1] `q`, [2] `bell`, [3] `t:<task>`, [4] `o:<org>`, [5] `pools`; see `task-kind.ts`.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): id; task (JSON); timeout_ms to its deadline; max_waiting there; max_of_organization: most open
 -- ones; org.
--- Reply: `queued` (also when it was before), `full` or `busy` (too many of this organization).
+-- Reply: `queued` (also when it was before), `full` (no place is left for this organization) or `busy` (too many of this organization).
 -- @include "includes/bounded-bell.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 local call = redis.call
@@ -14,12 +14,15 @@ if call('EXISTS', KEYS[3]) == 1 then
   return 'queued'
 end
 call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
-if call('ZCARD', KEYS[4]) >= offer.max_of_organization then
+local own = call('ZCARD', KEYS[4])
+if own >= offer.max_of_organization then
   return 'busy'
 end
 local mark = call('HGET', KEYS[5], offer.org) or ''
 local queue, bell = KEYS[1] .. mark, KEYS[2] .. mark
-if call('LLEN', queue) >= offer.max_waiting then
+local free = offer.max_waiting - call('LLEN', queue)
+-- Of the last quarter an organization gets a place only while it has fewer open than are free, as in `OpenShares` (open-shares.ts).
+if free <= 0 or (free <= offer.max_waiting / 4 and own >= free) then
   return 'full'
 end
 call('SET', KEYS[3], offer.task, 'PX', offer.timeout_ms)

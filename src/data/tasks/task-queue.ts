@@ -54,10 +54,13 @@ export class TaskQueue {
     await this.#blocking.blpop(`${this.#keys.bell}${this.#mark}`, taskBlockSeconds);
   }
 
-  /** The oldest task. After an error the same `token` gives the same task; each other call needs one of its own. */
-  async take(token: string): Promise<{ task: Task | null; hasMore: boolean }> {
+  /**
+   * The oldest task of an organization that is not `full`. After an error the same `token` gives the same task; each other call needs one of its own.
+   * `hasMore`: whether others wait, of whatever organization.
+   */
+  async take(token: string, full: readonly string[] = []): Promise<{ task: Task | null; hasMore: boolean }> {
     const { queue, bell, take: takeKey, task } = this.#keys;
-    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [maxLookedAt, this.#mark]));
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [maxLookedAt, this.#mark, ...full]));
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };

@@ -129,8 +129,21 @@ describe('a task', () => {
     await waiting(9);
   });
 
+  test('organizations whose tasks wait leave places to the next one', async () => {
+    const places: number[] = [];
+    for (let org = 0; org < 9; org++) {
+      const before = await redis.client.llen(taskKeys(prefix).queue);
+      const calls = Array.from({ length: 8 }, (_, i) => call(i, { org: `org_${org}` }));
+      const refused: unknown[] = [];
+      for (const each of calls) each.catch((error: unknown) => refused.push(error));
+      await eventually(async () => expect((await redis.client.llen(taskKeys(prefix).queue)) + refused.length).toBe(before + 8));
+      places.push(8 - refused.length);
+    }
+    expect(places).toEqual([8, 8, 8, 8, 8, 8, 8, 4, 2]);
+  });
+
   test('a task is refused when 64 wait, all organizations together', async () => {
-    for (let i = 0; i < 64; i++) void call(i, { org: `org_${i % 16}` });
+    for (let i = 0; i < 64; i++) void call(i, { org: `org_${i}` });
     await waiting(64);
     await expect(call(64, { org: 'org_new' })).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('busy') });
   });

@@ -1,5 +1,4 @@
-import { base32 } from '../../core/ids.ts';
-import { fewRandomBytes } from '../../core/random.ts';
+import { base32Letters, randomBase32 } from '../../core/random.ts';
 
 export type WebhookKind = 'application' | 'endpoint' | 'subscription';
 
@@ -9,7 +8,6 @@ export const webhookIdPrefixes = { application: 'app_', endpoint: 'ep_', subscri
   string
 >;
 
-const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const numberWidth = 10;
 const pattern = /^[a-z]+_([a-z2-7]{10})([a-z2-7]{16})$/;
 
@@ -23,7 +21,7 @@ export interface WebhookIdParts {
 
 /** What tells the id of a new record from those of all others of its number: 80 random bits. */
 export function newIdPart(): string {
-  return base32(fewRandomBytes(10));
+  return randomBase32(16);
 }
 
 /** The id of a record: `part` as it is stored, which is the whole id after its prefix where that is not made of a number. */
@@ -36,7 +34,7 @@ export function parseWebhookId(kind: WebhookKind, id: string): WebhookIdParts | 
   const match = id.startsWith(webhookIdPrefixes[kind]) ? pattern.exec(id) : null;
   if (match === null) return null;
   let number = 0;
-  for (const character of match[1] ?? '') number = number * 32 + alphabet.indexOf(character);
+  for (const character of match[1] ?? '') number = number * 32 + base32Letters.indexOf(character);
   return { id, number, part: match[2] ?? '' };
 }
 
@@ -51,6 +49,6 @@ export function isNumberedId(kind: WebhookKind, id: string): boolean {
 
 function encodeNumber(number: number): string {
   let text = '';
-  for (let rest = number; text.length < numberWidth; rest = Math.floor(rest / 32)) text = (alphabet[rest % 32] ?? '') + text;
+  for (let rest = number; text.length < numberWidth; rest = Math.floor(rest / 32)) text = (base32Letters[rest % 32] ?? '') + text;
   return text;
 }

@@ -125,9 +125,13 @@ async function largeSignature(
   const payload = job.event?.payload;
   if (payload === undefined || keys.length === 0) return null;
   const organization = job.target.org;
-  const inTurns: LargeWork['inTurns'] = (pieces) => loopTurns.of(organization).run(pieces, signal);
+  const inTurns: LargeWork['inTurns'] = (pieces) => loopTurns.of(organization, job.target.destinationId).run(pieces, signal);
   try {
-    return await largeWebhookSignature(keys, { id: job.messageId, timestampSeconds, body: payload }, { organization, inTurns, signal });
+    return await largeWebhookSignature(
+      keys,
+      { id: job.messageId, timestampSeconds, body: payload },
+      { organization, part: job.target.destinationId, inTurns, signal },
+    );
   } catch (error) {
     if (error instanceof AbandonedError) return error;
     throw error;

@@ -1,4 +1,3 @@
-import { accountOf } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import type { Batch, BatchMember, Job, UnsentMember } from '../../data/queue/delivery-queue.ts';
@@ -44,7 +43,7 @@ export async function batchContent(
   const objects = new BatchObjects(id, readLayout(layout), mapping);
   const unsent: UnsentMember[] = [];
   const until = clock.now() + makingMs;
-  const turn = loopTurns.of(accountOf(job.target.org));
+  const turn = loopTurns.of(job.target.org, job.target.destinationId);
   const warnings: string[] = [];
   let written = 0;
   for await (const { member, event, warning = null, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, {

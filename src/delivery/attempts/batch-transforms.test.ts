@@ -67,7 +67,11 @@ test('what a pass has found out is known to the next, whoever makes it', async (
   const slow = transform('({ payload }) => { if (payload < 10) throw new Error("no"); while (true) {} }');
   await Promise.all(
     [1, 2].map((i) =>
-      sandbox.transform('org_b', { type: 'javascript', code: '1' }, { description: '{}', payload: Buffer.from(String(i)) }),
+      sandbox.transform(
+        { organization: 'org_b' },
+        { type: 'javascript', code: '1' },
+        { description: '{}', payload: Buffer.from(String(i)) },
+      ),
     ),
   );
   await expect(run({ job, batch }, slow, { timeoutMs: 5500 })).rejects.toThrow('take longer');

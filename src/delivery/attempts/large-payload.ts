@@ -2,17 +2,32 @@ import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
+import type { ChunkedPayload } from '../../data/shard/payload-chunks.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
 import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
 
 const mebibyte = 1_048_576;
 
-/** Of large payloads that a worker has in memory, in MiB; an organization may have the second number, which is not less than the largest payload. */
-export const payloadRoomMiB = { all: 96, ofOrganization: 64 };
+/** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. None is less than the largest payload. */
+export const payloadRoomMiB = { all: 96, ofOrganization: 64, ofTarget: 32 };
 
 /** What has taken longer until its attempt could begin goes back: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;
+
+/** Where payloads are read from, and the memory for them. */
+export interface PayloadRoom {
+  queue: RedisDeliveryQueue;
+  clock: Clock;
+  room: OrganizationBudget;
+}
+
+/** Is given what says whether the attempt may still begin. */
+type DeliverWhole = (job: Job, isLate: () => boolean) => Promise<Settlement>;
+
+function never(): boolean {
+  return false;
+}
 
 /** Whether nothing reads the payload here: a link to it goes out. */
 function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
@@ -21,22 +36,29 @@ function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
 
 /**
  * Delivers a job whose payload is in chunks with that payload, once there is room for it in memory; every other job at once. Without room within 10 s the
- * message goes back. `deliver` is given what says whether the attempt may still begin.
+ * message goes back.
  */
-export async function withPayload(
+export function withPayload(job: Job, plan: ReadyPlan, room: PayloadRoom, deliver: DeliverWhole): Promise<Settlement> {
+  const chunks = job.event?.chunks;
+  if (chunks === undefined || plan.type === 'warehouse' || isLinkAlone(job, plan)) return deliver(job, never);
+  return withChunks(job, chunks, room, deliver);
+}
+
+async function withChunks(
   job: Job,
-  plan: ReadyPlan,
-  { queue, clock, room }: { queue: RedisDeliveryQueue; clock: Clock; room: OrganizationBudget },
-  deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
+  chunks: ChunkedPayload,
+  { queue, clock, room }: PayloadRoom,
+  deliver: DeliverWhole,
 ): Promise<Settlement> {
   const { event } = job;
-  if (event?.chunks === undefined || plan.type === 'warehouse' || isLinkAlone(job, plan)) return await deliver(job, () => false);
   const begunAtMs = clock.now();
-  const leave = await room.enter(job.target.org, Math.ceil(event.chunks.bytes / mebibyte));
+  const { org, routeId, destinationId } = job.target;
+  const target = `${org} ${routeId} ${destinationId}`;
+  const leave = await room.enter(org, Math.ceil(chunks.bytes / mebibyte), { source: target });
   if (leave === null) return { job, outcome: { type: 'back' }, maxAttempts: null };
   try {
-    const payload = await queue.payload(event.chunks);
-    const whole = { ...job, event: payload === null ? null : { ...event, payload } };
+    const payload = await queue.payload(chunks);
+    const whole = { ...job, event: payload === null || event === null ? null : { ...event, payload } };
     return { ...(await deliver(whole, () => clock.now() - begunAtMs > preparingMs)), job };
   } finally {
     leave();

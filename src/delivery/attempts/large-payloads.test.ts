@@ -95,6 +95,19 @@ test('A worker has at most 96 MiB of large payloads in memory, of one organizati
   expect(most).toBeLessThanOrEqual(2);
 }, 120_000);
 
+test('Payloads above 1 MiB for a target that hangs leave memory to those for another target of the organization.', async () => {
+  const hanging = await receiver(() => undefined);
+  const to = await receiver();
+  suite.registry.put('destination', destinationRecord({ url: hanging.url, timeoutMs: 300_000 }));
+  suite.registry.put('destination', destinationRecord({ url: to.url }, { id: 'dst_b' }));
+  suite.registry.put('route', routeRecord({ destinations: ['dst_a', 'dst_b'].map((id) => ({ id, shard: 0 })) }));
+  worker({ concurrency: 64 });
+  for (let i = 0; i < 2; i++) await send({ payload: largePayload(25 * mebibyte) });
+  await hanging.arrived(1);
+  const sibling = await send({ payload: largePayload(20 * mebibyte), destinations: ['dst_b'] });
+  await suite.becomes(messageId(sibling), { status: 'delivered' });
+}, 120_000);
+
 describe('a transform of a payload above 1 MiB', () => {
   beforeEach(() => suite.registry.put('route', routeRecord({ transformId: 'trf_a' })));
 

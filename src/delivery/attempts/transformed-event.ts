@@ -103,7 +103,11 @@ export class EventTransformer {
     const startedAtMs = this.#clock.now();
     const description = describeEvent({ ...event, id: eventId, source: event.sourceSlug });
     const format = storedFormat(event.contentType, event.headers);
-    const run = this.#sandbox.transform(target.org, transform, { description, payload: event.payload, format });
+    const run = this.#sandbox.transform({ organization: target.org, part: target.routeId }, transform, {
+      description,
+      payload: event.payload,
+      format,
+    });
     const { output, problem } = await run.catch((error: unknown) => {
       if (!isPosthornError(error, 'UNAVAILABLE')) throw error;
       throw new TransformUnavailableError('UNAVAILABLE', error.message, { retryAfterSeconds: 1, cause: error });

@@ -1,5 +1,6 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../core/logger.ts';
+import { OpenShares } from '../../core/open-shares.ts';
 import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
@@ -7,6 +8,7 @@ import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
 /** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
 const slots = 64;
+const maxPerTake = 16;
 /** A run that starts later than this after its slot is skipped. */
 const latestMs = 600_000;
 
@@ -25,8 +27,7 @@ export class CronRunner {
   readonly #wakeup = new Wakeup();
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
-  readonly #inFlightOf = new Map<string, number>();
-  #inFlight = 0;
+  readonly #shares = new OpenShares({ all: slots, ofOwner: slots / 2 });
   /** Something has ended since the last take. */
   #hasEnded = false;
   #loop: Promise<unknown> = Promise.resolve();
@@ -46,7 +47,7 @@ export class CronRunner {
     this.#wakeup.signal();
     await this.#loop;
     const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
-    while (this.#inFlight > 0) await this.#wakeup.wait();
+    while (this.#shares.open > 0) await this.#wakeup.wait();
     cancelGrace();
   }
 
@@ -58,7 +59,7 @@ export class CronRunner {
         await bell.wait();
         this.#wakeup.signal();
         // A full worker leaves the bell to others until it has room again.
-        while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(100, signal);
+        while (this.#shares.open >= slots && !signal.aborted) await clock.sleep(100, signal);
       } catch (error) {
         if (signal.aborted) return;
         await clock.sleep(backoff.recordFailure(error), signal);
@@ -71,14 +72,14 @@ export class CronRunner {
     const { runs, worker, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     for (let takes = 1; !signal.aborted; ) {
-      if (this.#inFlight >= slots) {
+      if (this.#shares.open >= slots) {
         await this.#wakeup.wait();
         continue;
       }
       try {
         this.#hasEnded = false;
-        const full = [...this.#inFlightOf].filter(([, count]) => count >= slots / 2).map(([org]) => org);
-        const taken = await runs.take(`${worker}.${takes}`, Math.min(16, slots - this.#inFlight), full);
+        const { room, full } = this.#shares;
+        const taken = await runs.take(`${worker}.${takes}`, Math.min(maxPerTake, room), full);
         backoff.recordSuccess();
         takes++;
         for (const run of taken.runs) this.#begin(run);
@@ -90,19 +91,12 @@ export class CronRunner {
   }
 
   #begin(run: CronRun): void {
-    this.#count(run.org, 1);
+    this.#shares.add(run.org);
     void this.#run(run).finally(() => {
-      this.#count(run.org, -1);
+      this.#shares.giveBack(run.org);
       this.#hasEnded = true;
       this.#wakeup.signal();
     });
-  }
-
-  #count(org: string, by: number): void {
-    this.#inFlight += by;
-    const count = (this.#inFlightOf.get(org) ?? 0) + by;
-    if (count === 0) this.#inFlightOf.delete(org);
-    else this.#inFlightOf.set(org, count);
   }
 
   /** Never rejects: what cannot be recorded ends as lost. */

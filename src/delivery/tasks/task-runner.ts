@@ -2,6 +2,8 @@ import type { Counter } from 'prom-client';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OpenShares } from '../../core/open-shares.ts';
+import { maxTasksOfOrganization } from '../../data/tasks/task-kind.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
@@ -10,6 +12,8 @@ import type { TaskHandler } from './task-handler.ts';
 
 /** Tasks at the same time in one worker, besides its deliveries. */
 const slots = 32;
+/** How often a worker that gives some organizations no more slots looks for tasks of others. It leaves the doorbell to other workers meanwhile. */
+const lookMs = 250;
 
 export interface TaskRunnerOptions {
   queue: TaskQueue;
@@ -22,14 +26,14 @@ export interface TaskRunnerOptions {
   metrics: { tasks: Counter<'kind' | 'outcome'> };
 }
 
-/** Takes tasks and answers them, with slots of its own: they take none from deliveries. Sleeps on a doorbell. */
+/** Takes tasks and answers them, with slots of its own, of which each organization has a share: they take none from deliveries. Sleeps on a doorbell. */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   readonly #handlers: ReadonlyMap<string, TaskHandler>;
   readonly #wakeup = new Wakeup();
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
-  #inFlight = 0;
+  readonly #shares = new OpenShares({ all: slots, ofOwner: maxTasksOfOrganization });
   #loop: Promise<void> = Promise.resolve();
 
   constructor(options: TaskRunnerOptions) {
@@ -48,7 +52,7 @@ export class TaskRunner {
     this.#wakeup.signal();
     await this.#loop;
     const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
-    while (this.#inFlight > 0) await this.#wakeup.wait();
+    while (this.#shares.open > 0) await this.#wakeup.wait();
     cancelGrace();
   }
 
@@ -58,15 +62,17 @@ export class TaskRunner {
     let mayHaveTasks = true;
     for (let takes = 1; !signal.aborted; ) {
       try {
-        if (this.#inFlight >= slots) {
+        if (this.#shares.open >= slots) {
           await this.#wakeup.wait();
           continue;
         }
-        if (!mayHaveTasks) await queue.wait();
-        const { task, hasMore } = await queue.take(`${worker}.${takes}`);
+        if (!mayHaveTasks) await (this.#shares.full.length === 0 ? queue.wait() : this.#rest());
+        const { full } = this.#shares;
+        const { task, hasMore } = await queue.take(`${worker}.${takes}`, full);
         backoff.recordSuccess();
         takes++;
-        mayHaveTasks = hasMore;
+        // What waits may be of organizations that get no more here.
+        mayHaveTasks = hasMore && (task !== null || full.length === 0);
         if (task !== null) this.#begin(task);
       } catch (error) {
         if (signal.aborted) return;
@@ -76,10 +82,16 @@ export class TaskRunner {
     }
   }
 
+  async #rest(): Promise<void> {
+    const cancel = this.#options.clock.after(lookMs, () => this.#wakeup.signal());
+    await this.#wakeup.wait();
+    cancel();
+  }
+
   #begin(task: Task): void {
-    this.#inFlight++;
+    this.#shares.add(task.org);
     void this.#run(task).finally(() => {
-      this.#inFlight--;
+      this.#shares.giveBack(task.org);
       this.#wakeup.signal();
     });
   }

@@ -1,11 +1,21 @@
 import { expect, test } from '@jest/globals';
+import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
+import { RawReceivers } from '../../../test/support/raw-receivers.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { sampleAlert } from '../../../test/support/sample-alert.ts';
+import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
+import { alertOrganization, channelTarget } from '../../core/alert.ts';
 import { newTimedId } from '../../core/ids.ts';
+import { recordLayoutVersion } from '../../core/records.ts';
+import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import type { DeliveryOptions } from '../start-delivery.ts';
 
 const shards = 4;
@@ -19,10 +29,26 @@ function put(org: string, name: string, to: Receiver, shard: number): void {
   suite.registry.put('route', routeRecord({ id: `rte_${name}`, org, destinations: [{ id: `dst_${name}`, shard }] }));
 }
 
-async function send(org: string, name: string, shard: number): Promise<void> {
+async function send(org: string, name: string, shard: number): Promise<string> {
   const messageId = newTimedId('msg_', shard, Date.now());
   const targets = [{ messageId, routeId: `rte_${name}`, destinationId: `dst_${name}`, shard, maxAttempts: 3 }];
   await suite.acceptor.accept({ ...newEvent({ org, targets }), id: newTimedId('evt_', shard, Date.now()) });
+  return messageId;
+}
+
+/** Sends to a destination of `org_b` in each shard, one after the other. */
+async function reachAll(fast: Receiver, name: string): Promise<void> {
+  for (let shard = 0; shard < shards; shard++) {
+    const before = fast.requests.length;
+    await send('org_b', `${name}${shard}`, shard);
+    await eventually(() => expect(fast.requests.length).toBe(before + 1), soonMs);
+  }
+}
+
+/** Of `org_b`, in each shard. */
+function putFast(fast: Receiver, names: readonly string[]): void {
+  suite.registry.put('organization', { ...organizationRecord(), id: 'org_b' });
+  for (let shard = 0; shard < shards; shard++) for (const name of names) put('org_b', `${name}${shard}`, fast, shard);
 }
 
 /** Slow attempts of the account, in all shards. */
@@ -222,4 +248,88 @@ test('names whose name servers are silent delay no other organization, also when
     await eventually(() => expect(fast.requests.length).toBe(before + 1));
   }
   expect(hanging).toHaveLength(1);
+});
+
+test('replays of old events to receivers that hang since leave slots and probes to another organization', async () => {
+  let hangs = false;
+  const turning = await suite.receiver((response) => {
+    if (!hangs) response.end();
+  });
+  const fast = await suite.receiver();
+  putFast(fast, ['known', 'new']);
+  for (let i = 0; i < 100; i++) put('org_a', `a${i}`, turning, i % shards);
+  suite.worker({ concurrency: slots });
+  const ids: string[] = [];
+  for (let i = 0; i < 100; i++) ids.push(await send('org_a', `a${i}`, i % shards));
+  await reachAll(fast, 'known');
+  for (const id of ids) await suite.becomes(id, { status: 'delivered' });
+  hangs = true;
+  const replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix: suite.prefix, clock: systemClock, shards: () => shards });
+  for (let round = 0; round < 3; round++) expect(await replayer.replayMany('org_a', ids)).toHaveLength(100);
+  await eventually(() => expect(turning.requests.length).toBeGreaterThanOrEqual(100 + 16 + 4));
+  for (const name of ['new', 'known', 'new']) await reachAll(fast, name);
+  expect(turning.requests.length).toBeLessThanOrEqual(100 + slots - slots / 8);
+});
+
+test('receivers that accept connections and never answer the handshake of TLS leave slots and probes to another organization', async () => {
+  const silent = new RawReceivers();
+  suite.ends.push(() => silent.close());
+  const url = `https://127.0.0.1:${await silent.listen(() => undefined)}`;
+  const fast = await suite.receiver();
+  putFast(fast, ['known', 'new']);
+  suite.worker({ concurrency: slots });
+  await reachAll(fast, 'known');
+  for (let i = 0; i < 200; i++) {
+    suite.registry.put('destination', destinationRecord({ url, timeoutMs: 300_000 }, { id: `dst_a${i}`, org: 'org_a' }));
+    suite.registry.put('route', routeRecord({ id: `rte_a${i}`, destinations: [{ id: `dst_a${i}`, shard: i % shards }] }));
+  }
+  for (let i = 0; i < 200; i++) await send('org_a', `a${i}`, i % shards);
+  await eventually(async () => expect(await slowOf('org_a')).toBe(16 + 4));
+  for (const name of ['new', 'known']) {
+    await reachAll(fast, name);
+    expect(await slowOf('org_a')).toBeLessThanOrEqual(16 + 4);
+  }
+});
+
+test('hanging endpoints, notification channels and destinations of one organization have one share together', async () => {
+  const hanging = await suite.receiver(() => {});
+  const fast = await suite.receiver();
+  putFast(fast, ['known', 'new']);
+  const directory = new MemoryDirectory();
+  directory.putApplication(webhookApplication());
+  suite.worker({ concurrency: slots, webhooks: directory.sources() });
+  await reachAll(fast, 'known');
+  const count = 60;
+  const endpoints = Array.from({ length: count }, (_, i) => {
+    const sealed = testKeyring.seal(`whsec_${Buffer.alloc(32, 1).toString('base64')}`, webhookSecretSealingContext('org_a', `ep_${i}`));
+    return webhookEndpoint({ id: `ep_${i}`, url: hanging.url, secret: { sealed, prefix: 'whsec_AQEB…', version: 1, previous: [] } });
+  });
+  for (let i = 0; i < count; i++) {
+    put('org_a', `a${i}`, hanging, i % shards);
+    const channel = { type: 'webhook' as const, url: hanging.url, headers: [], signingSecrets: [] };
+    const named = { id: `nch_${i}`, org: 'org_a', slug: `n${i}`, name: `n${i}`, enabled: true, generation: 1 };
+    suite.registry.put('notificationChannel', { v: recordLayoutVersion, ...named, channel });
+  }
+  for (const endpoint of endpoints) directory.putEndpoint(endpoint);
+  for (const [i, endpoint] of endpoints.entries()) {
+    const shard = i % shards;
+    const placed = <T extends object>(target: T) => ({ ...target, messageId: newTimedId('msg_', shard, Date.now()), shard });
+    const own = { id: newTimedId('evt_', shard, Date.now()) };
+    const event = newWebhookEvent('org_a', [endpoint], own);
+    await suite.acceptor.accept({ ...event, targets: event.targets.map(placed) });
+    const alerted = [placed({ ...channelTarget(`nch_${i}`), maxAttempts: 3 })];
+    const payload = Buffer.from(JSON.stringify(sampleAlert()));
+    const id = newTimedId('evt_', shard, Date.now());
+    await suite.acceptor.accept({ ...newEvent({ org: alertOrganization('org_a'), payload, targets: alerted }), id, sourceSlug: 'alerts' });
+    await send('org_a', `a${i}`, shard);
+  }
+  await eventually(async () => expect(await slowOf('org_a')).toBe(16 + 4));
+  for (const name of ['new', 'known', 'new']) {
+    await reachAll(fast, name);
+    expect(await slowOf('org_a')).toBeLessThanOrEqual(16 + 4);
+  }
+  const kinds = new Set(
+    hanging.requests.map(({ headers, body }) => (body.includes('"delivery.failed"') ? 'alert' : 'webhook-signature' in headers)),
+  );
+  expect(kinds.size).toBeGreaterThan(1);
 });

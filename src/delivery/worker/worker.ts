@@ -7,7 +7,7 @@ import { workerLifetimeMs } from '../../data/membership/worker-directory.ts';
 import type { Job, Settlement, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
 import type { Doorbell } from '../../data/queue/doorbell.ts';
 import type { AlertReport } from '../attempts/alert-attempt.ts';
-import { attemptDelivery } from '../attempts/attempt.ts';
+import { type AttemptContext, attemptDelivery } from '../attempts/attempt.ts';
 import { withWarning } from '../attempts/attempt-outcome.ts';
 import { withKeptHeaders } from '../attempts/kept-event-headers.ts';
 import { payloadRoomMiB, withPayload } from '../attempts/large-payload.ts';
@@ -59,7 +59,9 @@ export class Worker {
   readonly #heartbeat: WorkerHeartbeat;
   /** Beside other organizations the busiest one is served at it. */
   readonly #rooms: { uploadRoom: OrganizationBudget; transformRoom: OrganizationBudget };
+  /** With targets in the place of sources. */
   readonly #payloadRoom: OrganizationBudget;
+  readonly #attemptContexts = new Map<ShardConsumer, AttemptContext>();
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
   /** Slots that dequeues under way may fill. */
@@ -81,7 +83,12 @@ export class Worker {
       uploadRoom: new OrganizationBudget({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
       transformRoom: new OrganizationBudget({ places: Math.min(maxTransformed, places), placesOfOrganization: 1, clock }),
     };
-    this.#payloadRoom = new OrganizationBudget({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
+    this.#payloadRoom = new OrganizationBudget({
+      places: payloadRoomMiB.all,
+      placesOfOrganization: payloadRoomMiB.ofOrganization,
+      placesOfSource: payloadRoomMiB.ofTarget,
+      clock,
+    });
     this.#heartbeat = new WorkerHeartbeat({ context, directory, consumers });
   }
 
@@ -270,11 +277,20 @@ export class Worker {
       });
   }
 
-  async #deliver(consumer: ShardConsumer, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
+  #attemptContextOf(consumer: ShardConsumer): AttemptContext {
+    const known = this.#attemptContexts.get(consumer);
+    if (known !== undefined) return known;
     const { userAgent, attemptDetail, onAlert } = this.#options;
     const { clock, metrics } = this.#context;
     const signal = this.#breakingOff.signal;
-    const context = { clock, metrics, userAgent, attemptDetail, onAlert, signal, batches: consumer.batches, ...this.#rooms };
+    const made = { clock, metrics, userAgent, attemptDetail, onAlert, signal, batches: consumer.batches, ...this.#rooms };
+    this.#attemptContexts.set(consumer, made);
+    return made;
+  }
+
+  async #deliver(consumer: ShardConsumer, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
+    const { clock } = this.#context;
+    const context = this.#attemptContextOf(consumer);
     const plan = await planned;
     const job = withHeadersKeptToday(taken, plan);
     switch (plan.state) {

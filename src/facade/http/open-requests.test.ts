@@ -6,7 +6,9 @@ import type { Caller } from './caller.ts';
 import { OpenRequests, openRequestLimits } from './open-requests.ts';
 import type { Operation } from './operation.ts';
 
-const callerOf = (id: string) => ({ organization: { id } }) as Caller;
+const callerOf = (id: string, key = 1) => ({ organization: { id }, credential: { id: `key_${key}` } }) as Caller;
+/** Of several keys, as one alone leaves places to others. */
+const callersOf = (id: string, count: number) => Array.from({ length: count }, (_, i) => callerOf(id, i));
 const answer = (ended = Promise.resolve()) => ({ response: new ServerResponse(new IncomingMessage(new Socket())), ended });
 /** All that follows from what has just happened. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -15,19 +17,36 @@ const operation = (method: string, path: string) => ({ method, path, answer: { s
 test('an organization has a bounded number of requests under way, others theirs, and each place is free again when its answer ends', async () => {
   const requests = new OpenRequests();
   const open = Array.from({ length: openRequestLimits.all }, () => answer());
-  for (const each of open) requests.enter(callerOf('a'), each);
+  for (const [i, each] of open.entries()) requests.enter(callerOf('a', i), each);
   expect(() => requests.enter(callerOf('a'), answer())).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retryAfterSeconds: 1 }));
   requests.enter(callerOf('b'), answer());
   open[0]?.response.emit('close');
   await settled();
-  requests.enter(callerOf('a'), answer());
+  requests.enter(callerOf('a', 0), answer());
+});
+
+test('a key that takes all places it gets leaves some to other keys of its organization', () => {
+  const requests = new OpenRequests();
+  const fill = (key: number, enter: (caller: Caller) => void): number => {
+    for (let entered = 0; ; entered++) {
+      try {
+        enter(callerOf('a', key));
+      } catch {
+        return entered;
+      }
+    }
+  };
+  const enter = (caller: Caller) => requests.enter(caller, answer());
+  const scan = (caller: Caller) => requests.enterScan(caller, operation('GET', '/events'), answer());
+  expect([1, 2, 3].map((key) => fill(key, enter))).toEqual([750, 125, 63]);
+  expect([1, 2, 3].map((key) => fill(key, scan))).toEqual([48, 8, 4]);
 });
 
 test('a client that hangs up leaves its place free only when the work for it has ended', async () => {
   const requests = new OpenRequests();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const open = Array.from({ length: openRequestLimits.scans }, () => answer(ended));
-  for (const each of open) requests.enterScan(callerOf('a'), operation('GET', '/events'), each);
+  for (const [i, each] of open.entries()) requests.enterScan(callerOf('a', i), operation('GET', '/events'), each);
   for (const { response } of open) response.emit('close');
   await settled();
   const enter = () => requests.enterScan(callerOf('a'), operation('GET', '/events'), answer());
@@ -46,8 +65,8 @@ test('what explains a record, or why subscriptions did not get an event, and a c
 
 test('lists, analytics and exports have a smaller share, and what reads one record or writes has none of it', () => {
   const requests = new OpenRequests();
-  for (let i = 0; i < openRequestLimits.scans; i++)
-    requests.enterScan(callerOf('a'), operation('GET', '/outbound-messages/export'), answer());
+  for (const caller of callersOf('a', openRequestLimits.scans))
+    requests.enterScan(caller, operation('GET', '/outbound-messages/export'), answer());
   for (const path of ['/events', '/analytics', '/outbound-messages/export'])
     expect(() => requests.enterScan(callerOf('a'), operation('GET', path), answer())).toThrow(
       expect.objectContaining({ code: 'RATE_LIMITED' }),

@@ -11,27 +11,38 @@ export const openRequestLimits = {
   scans: 64,
 };
 
-/** Shares the places of the API between organizations: see `takeShare`. */
+/** Shares the places of the API between organizations, and those of an organization between its credentials: see `takeShare`. */
 export class OpenRequests {
-  readonly #all = new OpenShares(openRequestLimits.all);
-  readonly #scans = new OpenShares(openRequestLimits.scans);
+  readonly #all = new OpenShares({ ofOwner: openRequestLimits.all });
+  readonly #scans = new OpenShares({ ofOwner: openRequestLimits.scans });
 
   /** RATE_LIMITED when the organization has too many. */
-  enter({ organization }: Caller, exchange: Work): void {
-    takeShare(this.#all, organization.id, exchange, 'requests');
+  enter(caller: Caller, exchange: Work): void {
+    takeShare(this.#all, ownerOf(caller), exchange, 'requests');
   }
 
   /** The same for an operation that scans; does nothing for another one. */
   enterScan(
-    { organization }: Caller,
+    caller: Caller,
     { method, path, answer, isScan }: Pick<Operation, 'method' | 'path' | 'answer' | 'isScan'>,
     exchange: Work,
   ): void {
     // Live streams have shares of their own.
     const isList = method === 'GET' && !path.endsWith('}');
     if ((isScan === true || isList) && answer.events === undefined)
-      takeShare(this.#scans, organization.id, exchange, 'requests for lists, analytics, exports, explanations or cancels of many');
+      takeShare(this.#scans, ownerOf(caller), exchange, 'requests for lists, analytics, exports, explanations or cancels of many');
   }
+}
+
+/** Whose share is taken. */
+export interface ShareOwner {
+  organization: string;
+  /** What asks in its name, which leaves places to others; null: it is not counted. */
+  credential: string | null;
+}
+
+function ownerOf({ organization, credential }: Caller): ShareOwner {
+  return { organization: organization.id, credential: credential.id };
 }
 
 export type Work = Pick<Exchange, 'response' | 'ended'>;
@@ -44,12 +55,12 @@ export async function untilGone({ response, ended }: Work): Promise<void> {
 
 /**
  * Takes a place until the work is over (`untilGone`), also when the client hangs up earlier. Throws RATE_LIMITED when the
- * organization has too many.
+ * organization has too many, or the credential of what is left.
  */
-export function takeShare(shares: OpenShares, organization: string, work: Work, what: string): void {
-  if (!shares.take(organization))
+export function takeShare(shares: OpenShares, { organization, credential }: ShareOwner, work: Work, what: string): void {
+  if (!shares.take(organization, 1, credential))
     throw new PosthornError('RATE_LIMITED', `Too many ${what} of the organization are under way: send fewer at a time.`, {
       retryAfterSeconds: 1,
     });
-  void untilGone(work).then(() => shares.giveBack(organization));
+  void untilGone(work).then(() => shares.giveBack(organization, 1, credential));
 }

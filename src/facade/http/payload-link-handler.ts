@@ -45,7 +45,7 @@ export interface PayloadLinkOptions {
  * organization that is gone; EXPIRED where the link is too old, or its payload is no longer stored.
  */
 export function payloadLinkHandler({ services, payloads, metrics, memory }: PayloadLinkOptions): ApiHandler {
-  const open = new OpenShares(maxOpenFetches);
+  const open = new OpenShares({ ofOwner: maxOpenFetches });
   const { registry, keyring, rateLimiter, clock } = services;
 
   const organizationOf = async (linked: LinkedPayload): Promise<OrganizationRecord> => {
@@ -63,7 +63,7 @@ export function payloadLinkHandler({ services, payloads, metrics, memory }: Payl
     if (linked === null) throw nothingBehind();
     const organization = await organizationOf(linked);
     if (clock.now() >= linked.expiresAtMs) throw new PosthornError('EXPIRED', 'The link has expired.');
-    takeShare(open, organization.id, { response, ended }, 'fetches of payloads');
+    takeShare(open, { organization: organization.id, credential: null }, { response, ended }, 'fetches of payloads');
     await limitRate(rateLimiter, { organization }, { response, counted: 'fetch' });
     await memory.hold(organization.id, payloadPieceMemory, { response, ended }, hangUpSignal(response));
     await sendStreamed(response, await payloadOf(linked, payloads), 200);

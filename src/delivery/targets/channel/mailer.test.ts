@@ -142,7 +142,7 @@ describe('an e-mail', () => {
     let given = 0;
     const give = (id: string, ends: AbortSignal) =>
       by.send(
-        { account: `org_${given++ % 6}`, to: ['a@example.com'], id, ...alertEmail(sampleAlert()) },
+        { account: `org_${given++}`, to: ['a@example.com'], id, ...alertEmail(sampleAlert()) },
         { timeoutMs: 1000, clock, signal: ends },
       );
     const late = Array.from({ length: 30 }, (_, n) => give(`late${n}`, signal));

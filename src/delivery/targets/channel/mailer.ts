@@ -1,5 +1,6 @@
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Clock } from '../../../core/clock.ts';
+import { OpenShares } from '../../../core/open-shares.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { DeadlineError } from '../http/http-exchange.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
@@ -40,8 +41,7 @@ export class Mailer {
   readonly #transport: Transporter;
   readonly #from: string;
   readonly #secrets: SentSecrets;
-  #mails = 0;
-  readonly #byAccount = new Map<string, number>();
+  readonly #mails = new OpenShares({ all: maxMails, ofOwner: maxMailsOfAccount });
 
   constructor({ host, port, tls, credentials, from, ca }: SmtpSettings) {
     this.#from = from;
@@ -73,14 +73,13 @@ export class Mailer {
     { account, to, id, subject, text, html }: Mail,
     { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
   ): Promise<HttpResult> {
-    const own = this.#byAccount.get(account) ?? 0;
-    if (own >= maxMailsOfAccount) return refused('too many e-mails of the organization wait for the mail server');
-    if (this.#mails >= maxMails) return refused('too many e-mails wait for the mail server');
+    if (!this.#mails.take(account)) {
+      const whose = this.#mails.open >= maxMails ? '' : ' of the organization';
+      return refused(`too many e-mails${whose} wait for the mail server`);
+    }
     const deadline = new AbortController();
     const givenUp = AbortSignal.any([signal, deadline.signal]);
     const cancel = clock.after(timeoutMs, () => deadline.abort(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
-    this.#mails += 1;
-    this.#byAccount.set(account, own + 1);
     try {
       await this.#transport.sendMail({
         from: this.#from,
@@ -101,16 +100,9 @@ export class Mailer {
       ownError.message = this.#secrets.maskedIn(ownError.message);
       return { type: 'error', error: ownError };
     } finally {
-      this.#mails -= 1;
-      this.#leave(account);
+      this.#mails.giveBack(account);
       cancel();
     }
-  }
-
-  #leave(account: string): void {
-    const left = (this.#byAccount.get(account) ?? 0) - 1;
-    if (left > 0) this.#byAccount.set(account, left);
-    else this.#byAccount.delete(account);
   }
 
   close(): void {

@@ -152,6 +152,18 @@ describe('a receiver', () => {
   });
 });
 
+test('an exchange whose signal is aborted before it begins sends nothing, and ends at once', async () => {
+  const texts: string[] = [];
+  const port = await receivers.listen((_, request) => texts.push(request));
+  const pools = new Dispatchers({ connections: 1, clock: systemClock });
+  receivers.closeAfterwards(pools);
+  const request = { origin: `http://127.0.0.1:${port}`, ...posted };
+  const options = { timeoutMs: 600_000, clock: systemClock, signal: AbortSignal.abort() };
+  const result = await exchange(pools.forRules(openRules)(), request, options);
+  expect(result).toMatchObject({ type: 'error', error: { message: 'the worker stops' } });
+  expect(texts).toEqual([]);
+});
+
 describe('a connection that is kept for the next request', () => {
   /** Answers one request on each connection, and does as it is told then; in a thread of its own, for it has to go on while this one stands still. */
   const threadText = `

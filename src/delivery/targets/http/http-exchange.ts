@@ -86,6 +86,7 @@ export function exchange(
       end({ type: 'response', status, retryAfter, ...(asksForNoRetry && { asksForNoRetry }), body: Buffer.concat(chunks), traced });
     const cancelDeadline = clock.after(timeoutMs, () => fail(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
     const stop = (): void => fail(new Error('the worker stops'));
+    if (signal.aborted) return stop();
     signal.addEventListener('abort', stop);
 
     const handler: Dispatcher.DispatchHandler = {

@@ -51,6 +51,7 @@ export async function upload(
     const ended = new Promise<UploadResult>((resolve) => {
       ending.signal.addEventListener('abort', () => resolve({ type: 'error', error: ending.signal.reason, code: null }));
     });
+    if (signal.aborted) stop();
     const all = Promise.all(Array.from({ length: Math.min(atATime, objects.length) }, work));
     const failure = await Promise.race([all.then((results) => results.find((result) => result !== null) ?? null), ended]);
     return (failure && masked(failure, secrets)) ?? { type: 'response', status: 200, retryAfter: null, body: Buffer.alloc(0), code: null };

@@ -69,6 +69,9 @@ async function sentPayload(call: Call): Promise<Buffer> {
 async function judged({ services, caller, signal }: Call, jsonSchema: unknown, sent: Buffer): Promise<z.input<typeof answer.schema>> {
   const schema = jsonSchemaText(jsonSchema);
   if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
-  const [errors = []] = await services.sandbox.validate(caller.organization.id, [schema], sent, { maxProblems: maxErrors, signal });
+  const [errors = []] = await services.sandbox.validate({ organization: caller.organization.id }, [schema], sent, {
+    maxProblems: maxErrors,
+    signal,
+  });
   return { valid: errors.length === 0, errors };
 }

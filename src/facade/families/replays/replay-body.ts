@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { base32 } from '../../../core/ids.ts';
-import { fewRandomBytes } from '../../../core/random.ts';
+import { randomBase32 } from '../../../core/random.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { idOrSlug, newSlug, sentSlug } from '../../records/record-fields.ts';
@@ -74,7 +73,7 @@ export function shownSpec({ spec: shown }: Replay, call: Call) {
 
 /** The slug under which a replay is made. Without a name it is random: an equal spec under a name that was used is not run again. */
 export function slugOfReplay({ name }: z.output<typeof newReplayBody>): string {
-  return name ?? `replay-${base32(fewRandomBytes(10))}`;
+  return name ?? `replay-${randomBase32(16)}`;
 }
 
 async function replayToSpec({ call, body: sent, current }: SpecInput<'Replay', typeof replayBody>): Promise<SpecInputOf<'Replay'>> {

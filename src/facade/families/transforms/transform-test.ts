@@ -69,7 +69,12 @@ export const transformTestOperation = operation({
       }),
       payload: await samplePayloadText(call),
     };
-    const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), event, signal);
+    const { output, problem } = await services.sandbox.transform(
+      { organization: caller.organization.id },
+      await transformOf(call),
+      event,
+      signal,
+    );
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, result: null, contentType: null };
     const { contentType, body: text, warning } = output;

@@ -114,7 +114,10 @@ async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, 
   if (schema === null) return;
   const text = jsonSchemaText(parseJson(schema)) ?? schema;
   const signal = AbortSignal.any([hungUp, AbortSignal.timeout(schemaDeadlineMs)]);
-  const [problems = []] = await services.sandbox.validate(caller.organization.id, [text], payload, { maxProblems, signal });
+  const [problems = []] = await services.sandbox.validate({ organization: caller.organization.id }, [text], payload, {
+    maxProblems,
+    signal,
+  });
   if (problems.length === 0) return;
   const details = { payload: problems.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)) };
   throw new PosthornError('VALIDATION_FAILED', `The payload breaks the schema of ${name}.`, { details });
