@@ -9,7 +9,7 @@ import { RedisTaskCaller } from '../../data/tasks/task-caller.ts';
 import { type TaskKind, taskKeys } from '../../data/tasks/task-kind.ts';
 import { TaskQueue } from '../../data/tasks/task-queue.ts';
 import { blockingConnection } from '../../redis/connection.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { taskHandler } from './task-handler.ts';
 import { TaskRunner } from './task-runner.ts';

@@ -15,7 +15,7 @@ import { recordLayoutVersion } from '../../core/records.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import type { DeliveryOptions } from '../start-delivery.ts';
 
 const shards = 4;
