@@ -30,7 +30,7 @@ const maxCopiedBytes = 8_388_608;
 const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
-/** Of this process. Organizations in turn, and the sources and routes of each; one content at a time, because it is copied and a thread has an isolate of its own. */
+/** Of this process. Organizations take turns, and so do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
 const threads = new Turns<() => Promise<void>>(1, () => performance.now());
 
 /** Ed25519 signatures that no turn of the event loop waits for: the algorithm reads its content twice and has no pieces. */

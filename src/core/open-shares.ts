@@ -8,8 +8,8 @@ interface Owner {
 }
 
 /**
- * Counts what is open at a time (requests, bytes), by its owner, so that no owner takes all of it, nor a part of an owner all that the owner may have. Of the
- * last quarter one gets more only while one holds less than is free, so that something is left for the next one.
+ * Counts what is open at a time (requests, bytes), by its owner, so that no owner takes all of it. An owner gets more of the last quarter only while it holds
+ * less than is free, so that something is left for the next owner. The parts of an owner share what it may have in the same way.
  */
 export class OpenShares {
   readonly #all: number;

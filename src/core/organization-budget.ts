@@ -32,8 +32,8 @@ interface Place {
 }
 
 /**
- * Memory budget in units of one size: batches, or MiB of large payloads. One organization, with its webhooks and alerts, gets a share of the units, so that a store that hangs, or endless
- * transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that has waited for a while until it
+ * Memory budget in units of one size: batches, or MiB of large payloads. One organization, with its webhooks and alerts, gets a share of the units, so that
+ * a store that hangs, or endless transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that has waited for a while until it
  * has as many as it needs: those of its source, then those of its organization, then those of all.
  */
 export class OrganizationBudget {

@@ -72,9 +72,9 @@ interface PayloadOptions {
 }
 
 /**
- * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits, and the organizations
- * in turn, the parts of each in turn, too. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs in a
- * process for such payloads alone, which has more memory and time: one job at a time. See docs/decisions/0010-sandbox-process.md.
+ * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits. Organizations take turns, and so do the sources
+ * and routes of each. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs
+ * in a process for such payloads alone, which has more memory and time: one job at a time. See docs/decisions/0010-sandbox-process.md.
  */
 export class Sandbox {
   readonly #clock: Clock;
