@@ -18,17 +18,17 @@ interface Waiter extends Wanted {
   enter: () => void;
 }
 
-/** A number of units that waiters share. */
-interface Share {
-  key: string;
-  /** Units that are in use by the part of the share that a waiter belongs to: who uses least comes first. */
-  used: number;
-}
-
+/** A waiter among those that wait. Who uses less of a share comes first there, then who waits for longer. */
 interface Place {
   used: number;
-  /** Among those that wait. */
   position: number;
+}
+
+/** The waiters that units are kept for: of a source, of an organization, of all. */
+interface Kept {
+  ofSource: Map<string | null, Place>;
+  ofOrganization: Map<string, Place>;
+  ofAll: Place | null;
 }
 
 /**
@@ -46,6 +46,7 @@ export class OrganizationBudget {
   readonly #usedBySource = new Map<string, number>();
   readonly #waiting: Waiter[] = [];
   #total = 0;
+  #letsInLater = false;
 
   constructor({
     places,
@@ -92,45 +93,40 @@ export class OrganizationBudget {
   }
 
   #enterNow(wanted: Wanted): boolean {
-    if (!this.#fits(wanted) || this.#isKeptFromIt(wanted, this.#waiting.length, this.#firstKept())) return false;
+    if (!this.#fits(wanted) || this.#isBarred(wanted, this.#waiting.length, this.#firstKept())) return false;
     this.#take(wanted);
     return true;
   }
 
-  /** Of the units of each share, the waiter that they are kept for. */
-  #firstKept(): Map<string, Place> {
-    const kept = new Map<string, Place>();
+  #firstKept(): Kept {
+    const kept: Kept = { ofSource: new Map(), ofOrganization: new Map(), ofAll: null };
     const sinceMs = this.#clock.now() - this.#waitMs * keptAfter;
+    const lackOthers: Place[] = [];
     for (const [position, waiter] of this.#waiting.entries()) {
       if (waiter.sinceMs > sinceMs) break;
-      const { key, used } = this.#lacks(waiter);
-      const first = kept.get(key);
-      if (first === undefined || used < first.used) kept.set(key, { used, position });
+      if (!this.#fitsSource(waiter)) {
+        if (!kept.ofSource.has(waiter.source)) kept.ofSource.set(waiter.source, { used: 0, position });
+      } else if (!this.#fitsOrganization(waiter)) {
+        const place = { used: this.#usedBySourceOf(waiter.source), position };
+        const first = kept.ofOrganization.get(waiter.org);
+        if (first === undefined || place.used < first.used) kept.ofOrganization.set(waiter.org, place);
+      } else lackOthers.push({ used: this.#usedBy(waiter.org), position });
+    }
+    for (const place of lackOthers) {
+      const waiter = this.#waiting[place.position];
+      const isFirst = kept.ofAll === null || place.used < kept.ofAll.used;
+      if (waiter !== undefined && isFirst && !this.#isBarred(waiter, place.position, { ...kept, ofAll: null })) kept.ofAll = place;
     }
     return kept;
   }
 
-  #isKeptFromIt(wanted: Wanted, position: number, kept: Map<string, Place>): boolean {
-    return this.#shares(wanted).some(({ key, used }) => {
-      const first = kept.get(key);
-      return first !== undefined && (first.used < used || (first.used === used && first.position < position));
-    });
-  }
-
-  /** The share that has too few units for it; that of all when none has. */
-  #lacks(wanted: Wanted): Share {
-    const [ofSource, ofOrganization, ofAll] = this.#shares(wanted);
-    if (!this.#fitsSource(wanted)) return ofSource;
-    return this.#fitsOrganization(wanted) ? ofAll : ofOrganization;
-  }
-
-  /** Of its source, of its organization and of all. */
-  #shares({ org, source }: Wanted): [Share, Share, Share] {
-    return [
-      { key: `source ${source}`, used: 0 },
-      { key: `organization ${org}`, used: this.#usedBySourceOf(source) },
-      { key: 'all', used: this.#usedBy(org) },
-    ];
+  /** Whether it leaves what is free to somebody who comes first. */
+  #isBarred({ org, source }: Wanted, position: number, { ofSource, ofOrganization, ofAll }: Kept): boolean {
+    return (
+      isBefore(ofSource.get(source), { used: 0, position }) ||
+      isBefore(ofOrganization.get(org), { used: this.#usedBySourceOf(source), position }) ||
+      isBefore(ofAll, { used: this.#usedBy(org), position })
+    );
   }
 
   #take({ org, source, places }: Wanted): void {
@@ -173,8 +169,7 @@ export class OrganizationBudget {
       const giveUp = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
         end(false);
-        // What was kept for it.
-        this.#letIn();
+        this.#letInLater();
       };
       const waiter: Waiter = { ...wanted, sinceMs: this.#clock.now(), enter: () => end(true) };
       const cancel = this.#clock.after(this.#waitMs, giveUp);
@@ -197,6 +192,16 @@ export class OrganizationBudget {
     this.#letIn();
   }
 
+  /** What was kept for those that gave up in this turn of the event loop; many do at once. */
+  #letInLater(): void {
+    if (this.#letsInLater) return;
+    this.#letsInLater = true;
+    setImmediate(() => {
+      this.#letsInLater = false;
+      this.#letIn();
+    });
+  }
+
   #letIn(): void {
     for (let next = this.#next(); next !== null; next = this.#next()) {
       this.#take(next);
@@ -211,8 +216,13 @@ export class OrganizationBudget {
     let next: Waiter | null = null;
     for (const [position, waiter] of this.#waiting.entries()) {
       if (next !== null && this.#usedBy(next.org) <= this.#usedBy(waiter.org)) continue;
-      if (this.#fits(waiter) && !this.#isKeptFromIt(waiter, position, kept)) next = waiter;
+      if (this.#fits(waiter) && !this.#isBarred(waiter, position, kept)) next = waiter;
     }
     return next;
   }
+}
+
+function isBefore(first: Place | null | undefined, { used, position }: Place): boolean {
+  if (first === null || first === undefined) return false;
+  return first.used < used || (first.used === used && first.position < position);
 }
