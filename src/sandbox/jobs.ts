@@ -101,7 +101,7 @@ export const usualForm: SandboxForm = {
   computingMs: sandboxLimits.computingMs,
   hardDeadlineMs: sandboxLimits.hardDeadlineMs,
   waitingJobs: 2048,
-  waitingOfOrganization: 512,
+  waitingOfOrganization: 683,
   waitingBytes: 268_435_456,
   waitingBytesOfOrganization: 67_108_864,
 };
@@ -113,7 +113,7 @@ export const largeForm: SandboxForm = {
   computingMs: 4000,
   hardDeadlineMs: 5000,
   waitingJobs: 128,
-  waitingOfOrganization: 32,
+  waitingOfOrganization: 43,
   waitingBytes: 134_217_728,
   waitingBytesOfOrganization: 67_108_864,
 };

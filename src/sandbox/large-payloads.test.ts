@@ -100,13 +100,13 @@ describe('a payload above 1 MiB', () => {
       order.push(part);
     };
     const [greedy, refused] = [[] as Promise<void>[], [] as unknown[]];
-    // One is under way; of the 32 places of those that wait, a source gets what leaves some to its siblings.
-    for (let i = 0; i < 1 + 32; i++) greedy.push(judge('src_a').catch((error: unknown) => void refused.push(error)));
+    // One is under way; of the 43 places of those that wait, a source gets what leaves some to its siblings.
+    for (let i = 0; i < 1 + 43; i++) greedy.push(judge('src_a').catch((error: unknown) => void refused.push(error)));
     const sibling = judge('src_b');
     await sibling;
     expect(order.length).toBeLessThanOrEqual(3);
     await Promise.all(greedy);
-    expect(refused).toHaveLength(8);
+    expect(refused).toHaveLength(10);
   });
 
   test('a payload above 1 MiB whose sender has hung up is not judged', async () => {

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { patientBy, patientClock } from '../../test/support/patient-clock.ts';
 import { systemClock } from '../runtime/system-clock.ts';
-import { sandboxLimits, type TransformType } from './jobs.ts';
+import { sandboxLimits, type TransformType, usualForm } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
 /** A busy machine lets code compute for as long as it may until its deadline. */
@@ -325,7 +325,9 @@ test('a process that somebody else ends is not the fault of the code', async () 
 test('too many transforms of one organization are refused, and others are taken', async () => {
   const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
-    const many = Array.from({ length: 520 }, () => small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event()));
+    const many = Array.from({ length: 1 + usualForm.waitingOfOrganization + 1 }, () =>
+      small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event()),
+    );
     const answers = await Promise.allSettled([
       ...many,
       small.transform({ organization: 'org_b' }, { type: 'jsonata', code: '1' }, event()),

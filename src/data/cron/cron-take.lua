@@ -48,10 +48,12 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
 end
 local more = false
 -- An organization is in `ready` once: one more than get nothing shows whether another is there.
-for _, org in ipairs(call('LRANGE', ready, 0, #ARGV - 3)) do
+local waiting = call('LRANGE', ready, 0, #ARGV - 3)
+for _, org in ipairs(waiting) do
   more = more or not blocked[org]
 end
-if more then
+-- Also for what this worker may not take: another one may.
+if #waiting > 0 then
   ring(KEYS[6] .. mark)
 end
 table.insert(taken, 1, more and 1 or 0)

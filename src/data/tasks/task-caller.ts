@@ -67,6 +67,7 @@ export class RedisTaskCaller {
       throw unavailable(`No delivery worker${mark === '' ? '' : ` of the pool ${mark.slice(1)}`} is running.`);
     const id = base32(randomBytes(10));
     const answered = this.#await(id, timeoutMs);
+    // In this order: `task-take.lua` reads the organization at the beginning.
     const task = JSON.stringify({ kind: name, org, caller: this.#caller, input });
     try {
       await this.#offer(id, org, task, timeoutMs);

@@ -10,7 +10,7 @@ import { hasTransform } from './transformed-event.ts';
 const mebibyte = 1_048_576;
 
 /** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. None is less than the largest payload. */
-export const payloadRoomMiB = { all: 96, ofOrganization: 64, ofTarget: 32 };
+export const payloadRoomMiB = { all: 128, ofOrganization: 96, ofTarget: 64 };
 
 /** What has taken longer until its attempt could begin goes back: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;

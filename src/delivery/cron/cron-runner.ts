@@ -9,6 +9,8 @@ import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 /** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
 const slots = 64;
 const maxPerTake = 16;
+/** How often a worker that leaves the bell to others looks for runs itself. */
+const lookMs = 250;
 /** A run that starts later than this after its slot is skipped. */
 const latestMs = 600_000;
 
@@ -58,14 +60,21 @@ export class CronRunner {
       try {
         await bell.wait();
         this.#wakeup.signal();
-        // A full worker leaves the bell to others until it has room again.
-        while (this.#shares.open >= slots && !signal.aborted) await clock.sleep(100, signal);
+        // A worker that is full, or gives some organizations no more, leaves the bell to others until it has room for all again.
+        while (this.#leavesBell() && !signal.aborted) {
+          await clock.sleep(lookMs, signal);
+          this.#wakeup.signal();
+        }
       } catch (error) {
         if (signal.aborted) return;
         await clock.sleep(backoff.recordFailure(error), signal);
         this.#wakeup.signal();
       }
     }
+  }
+
+  #leavesBell(): boolean {
+    return this.#shares.open >= slots || this.#shares.full.length > 0;
   }
 
   async #takeLoop(): Promise<void> {

@@ -67,6 +67,7 @@ export class TaskRunner {
           continue;
         }
         if (!mayHaveTasks) await (this.#shares.full.length === 0 ? queue.wait() : this.#rest());
+        if (signal.aborted) return;
         const { full } = this.#shares;
         const { task, hasMore } = await queue.take(`${worker}.${takes}`, full);
         backoff.recordSuccess();

@@ -38,8 +38,8 @@ test('a key that takes all places it gets leaves some to other keys of its organ
   };
   const enter = (caller: Caller) => requests.enter(caller, answer());
   const scan = (caller: Caller) => requests.enterScan(caller, operation('GET', '/events'), answer());
-  expect([1, 2, 3].map((key) => fill(key, enter))).toEqual([750, 125, 63]);
-  expect([1, 2, 3].map((key) => fill(key, scan))).toEqual([48, 8, 4]);
+  expect([1, 2, 3].map((key) => fill(key, enter))).toEqual([1000, 167, 83]);
+  expect([1, 2, 3].map((key) => fill(key, scan))).toEqual([64, 11, 5]);
 });
 
 test('a client that hangs up leaves its place free only when the work for it has ended', async () => {

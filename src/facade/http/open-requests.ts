@@ -4,11 +4,11 @@ import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Operation } from './operation.ts';
 
-/** Requests of one organization that a process of the API has under way at a time. */
+/** Requests of one organization that a process of the API has under way at a time. One credential has three quarters of them while it is alone. */
 export const openRequestLimits = {
-  all: 1000,
+  all: 1333,
   /** Of those that read lists, analytics, exports and explanations, or cancel by filter: each may scan many records, or stream for minutes. */
-  scans: 64,
+  scans: 85,
 };
 
 /** Shares the places of the API between organizations, and those of an organization between its credentials: see `takeShare`. */
