@@ -5,6 +5,7 @@ import { freeBuffer } from '../core/free-buffer.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import type { SpareBuffer } from '../core/spare-buffer.ts';
 import { type IngestLimits, mebibytes } from './limits.ts';
 
 /** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
@@ -17,6 +18,7 @@ export interface BodyRoom {
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
   largeRoom: OrganizationBudget;
+  spare: SpareBuffer;
   clock: Clock;
 }
 
@@ -76,7 +78,7 @@ export class ArrivingBody {
     const announced = Number(this.#request.headers['content-length'] ?? 0);
     if (announced > this.#limitBytes) throw payloadTooLarge(this.#limitBytes);
     if (announced > wholePayloadBytes) await this.#makeRoom(announced, waits);
-    return await this.#arrival(waits);
+    return await this.#arrival(announced, waits);
   }
 
   /** `read` rejects with `hungUp` at once, and the room is free, whatever the sender still does. */
@@ -94,9 +96,10 @@ export class ArrivingBody {
     this.#chunks = [];
   }
 
-  /** To be called once its event is stored: a large body is empty from then on. */
+  /** To be called once its event is stored: the memory of a large body is that of another one from then on. */
   free(): void {
-    if (this.#whole !== null) freeBuffer(this.#whole);
+    if (this.#whole !== null) this.#room.spare.giveBack(this.#whole);
+    this.#whole = null;
   }
 
   #giveBackSmall(): void {
@@ -115,7 +118,7 @@ export class ArrivingBody {
     }
     this.#leave = leave;
     waits.reads();
-    this.#whole = Buffer.allocUnsafeSlow(bytes);
+    this.#whole = this.#room.spare.take(bytes);
     for (const chunk of this.#chunks) this.#append(this.#whole, chunk);
     this.#chunks = [];
     this.#giveBackSmall();
@@ -126,11 +129,11 @@ export class ArrivingBody {
     freeBuffer(chunk);
   }
 
-  #arrival(waits: Waits): Promise<Buffer> {
+  #arrival(announced: number, waits: Waits): Promise<Buffer> {
     const request = this.#request;
     return new Promise((resolve, reject) => {
       this.#stopArrival = () => reject(hungUp);
-      if (this.#whole !== null) this.#keepPace(this.#whole.length, reject);
+      if (this.#whole !== null) this.#keepPace(announced, reject);
       if (request.destroyed && !request.complete) reject(hungUp);
       request.on('data', (chunk: Buffer) => {
         if (waits.aborted) return;

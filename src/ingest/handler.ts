@@ -7,6 +7,7 @@ import { OpenShares } from '../core/open-shares.ts';
 import { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
+import { SpareBuffer } from '../core/spare-buffer.ts';
 import type { Intake } from '../data/intake/intake.ts';
 import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
@@ -70,6 +71,7 @@ export function createIngestHandler({
       clock: options.clock,
       waitMs: inForce.roomDeadlineMs,
     }),
+    spare: new SpareBuffer(),
     publicUrl,
     trustedProxies: new AddressList(trustedProxies),
   };

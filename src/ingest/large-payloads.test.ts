@@ -62,16 +62,16 @@ describe('an event with a payload of 25 MiB', () => {
   });
 
   test.each(['whole', 'in chunks'])(
-    'an event with a payload of 25 MiB that comes %s takes no memory any more once it is stored',
+    'an event with a payload of 25 MiB that comes %s is in memory once, and the next one has the same memory',
     async (how) => {
-      const payloads: Buffer[] = [];
-      await ingest.reset({}, { accept: async ({ payload }) => payloads.push(payload) > 0 }, { maxPayloadBytes });
+      const memories: unknown[] = [];
+      await ingest.reset({}, { accept: async ({ payload }) => memories.push(payload.buffer) > 0 }, { maxPayloadBytes });
       await ingest.publishSource(large);
       const before = process.memoryUsage().arrayBuffers;
       const headers = how === 'in chunks' ? { ...json, 'transfer-encoding': 'chunked' } : json;
-      expect((await ingest.send(path, { headers, body })).status).toBe(200);
-      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * mebibyte);
-      expect(payloads.map(({ length }) => length)).toEqual([0]);
+      for (let i = 0; i < 2; i++) expect((await ingest.send(path, { headers, body })).status).toBe(200);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * mebibyte);
+      expect(memories[1]).toBe(memories[0]);
     },
   );
 

@@ -16,6 +16,7 @@ import type { SignatureFailure } from '../core/providers/signature-failure.ts';
 import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
+import type { SpareBuffer } from '../core/spare-buffer.ts';
 import { tellRate } from '../data/intake/rate-limit.ts';
 import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -50,6 +51,7 @@ export interface IngestServices extends PlanServices, TakingServices {
   /** Of each organization, and of its sources. */
   shares: { requests: OpenShares; bytes: OpenShares };
   largeRoom: OrganizationBudget;
+  spare: SpareBuffer;
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
   /** Proxies whose X-Forwarded-For is believed. */
