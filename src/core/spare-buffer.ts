@@ -3,25 +3,24 @@ import { freeBuffer } from './free-buffer.ts';
 const stepBytes = 4_194_304;
 
 /**
- * Keeps the memory of one buffer for the next one that is as large or smaller: the system clears new memory before it gives it, and V8 collects garbage because of it. What
- * is kept goes with the next collection of all garbage.
+ * Keeps the memory of one buffer for the next one of the same owner that is not larger. The system clears new memory before it gives it, and V8 collects
+ * garbage because of it. What is kept goes with the next collection of all garbage.
  */
 export class SpareBuffer {
-  #kept: WeakRef<Buffer> | null = null;
+  #kept: { owner: string; memory: WeakRef<ArrayBufferLike> } | null = null;
 
-  /** At least so many bytes, whatever stands in them. */
-  take(bytes: number): Buffer {
-    const kept = this.#kept?.deref();
-    if (kept === undefined || kept.length < bytes) return Buffer.allocUnsafeSlow(Math.ceil(bytes / stepBytes) * stepBytes);
+  /** At least so many bytes, whatever the owner has left in them. `owner`: such as the id of a source; no other owner gets its memory. */
+  take(owner: string, bytes: number): Buffer {
+    const memory = this.#kept?.owner === owner ? this.#kept.memory.deref() : undefined;
+    if (memory === undefined || memory.byteLength < bytes) return Buffer.allocUnsafeSlow(Math.ceil(bytes / stepBytes) * stepBytes);
     this.#kept = null;
-    return kept;
+    return Buffer.from(memory);
   }
 
-  /** Nobody may read or write it any more (`freeBuffer`). */
-  giveBack(buffer: Buffer): void {
-    const kept = this.#kept?.deref();
-    const [smaller, larger] = kept === undefined || kept.length < buffer.length ? [kept, buffer] : [buffer, kept];
-    if (smaller !== undefined) freeBuffer(smaller);
-    this.#kept = new WeakRef(larger);
+  /** Takes all of the memory of `buffer`, which nobody may read or write any more, and frees what was kept before (`freeBuffer`). */
+  giveBack(owner: string, buffer: Buffer): void {
+    const before = this.#kept?.memory.deref();
+    if (before !== undefined) freeBuffer(Buffer.from(before));
+    this.#kept = { owner, memory: new WeakRef(buffer.buffer) };
   }
 }

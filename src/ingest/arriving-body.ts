@@ -96,9 +96,9 @@ export class ArrivingBody {
     this.#chunks = [];
   }
 
-  /** To be called once its event is stored: the memory of a large body is that of another one from then on. */
+  /** To be called once its event is stored: the memory of a large body is that of another one of its source from then on. */
   free(): void {
-    if (this.#whole !== null) this.#room.spare.giveBack(this.#whole);
+    if (this.#whole !== null) this.#room.spare.giveBack(this.#source, this.#whole);
     this.#whole = null;
   }
 
@@ -118,7 +118,7 @@ export class ArrivingBody {
     }
     this.#leave = leave;
     waits.reads();
-    this.#whole = this.#room.spare.take(bytes);
+    this.#whole = this.#room.spare.take(this.#source, bytes);
     for (const chunk of this.#chunks) this.#append(this.#whole, chunk);
     this.#chunks = [];
     this.#giveBackSmall();
