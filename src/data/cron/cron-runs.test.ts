@@ -60,8 +60,11 @@ test('a take passes over an organization that gets no more, and gives all runs o
   const some = await runs.take('some', 16, ['org_a']);
   expect([some.runs.length, some.hasMore]).toEqual([16, true]);
   expect(await redis.client.llen(`${prefix}{cron}:bell`)).toBe(1);
+  await redis.client.del(`${prefix}{cron}:bell`);
   const rest = await runs.take('rest', 16, ['org_a']);
   expect([rest.runs.length, rest.hasMore]).toEqual([3, false]);
+  // For a worker that gives the organization more.
+  expect(await redis.client.llen(`${prefix}{cron}:bell`)).toBe(1);
   expect((await runs.take('blocked', 16, [])).runs.map(({ id }) => id)).toEqual(['exec_0']);
 });
 
