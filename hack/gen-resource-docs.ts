@@ -62,8 +62,9 @@ is called as the event type that it names, with hyphens for underscores.
 
 ## Field selectors
 
-\`kubectl get --field-selector\` takes the fields that the section of each kind names: the id of the REST API, the names of the objects that the spec refers to, and most of what \`kubectl get\` shows.
-\`metadata.name\` and \`metadata.namespace\` can be selected of all kinds. Fields are compared as text, with \`=\` and \`!=\`. An absent field is the empty text. Conditions cannot be selected by: Kubernetes allows no field in a list.
+\`kubectl get --field-selector\` takes the fields that the section of each kind names: the id of the REST API, the name in each reference to one object at the top of the spec, and most of what \`kubectl get\` shows.
+All kinds have \`metadata.name\`, and all but Organization, which is in no namespace, have \`metadata.namespace\`. Fields are compared as text, with \`=\` and \`!=\`. An absent field is the empty text.
+Conditions and lists of references, such as \`spec.destinationRefs\`, cannot be selected by: Kubernetes allows no field in a list.
 
 \`\`\`console
 $ kubectl get routes.posthorn.dev -A --field-selector status.id=rte_…

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from './support/eventually.ts';
 
@@ -55,4 +56,19 @@ test.each([
   // The process that adopts the killed ones reaps them a moment later.
   await eventually(() => expect(started.slice(1).map(Number).filter(isAlive)).toEqual([]));
   expect(read(calls).trim().split('\n')).toEqual(called);
+});
+
+test.each([
+  ['that succeed', 0, '3 passed, 0 failed'],
+  ['of which some end without a count', 1, '3 passed, 1 failed'],
+] as const)('the last line of hack/test counts suites %s', async (_, code, line) => {
+  const counts = `echo 3 0 0 >>"$POSTHORN_TEST_COUNTS" && exit ${code}`;
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts: { test: `sh -c '${counts}' sh` } }));
+  const child = spawn(join(root, 'hack/test'), ['src/any'], {
+    env: { ...process.env, CALLS: join(root, 'calls') },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [output, ended] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  expect(output.trim().split('\n').at(-1)).toBe(line);
+  expect(ended).toEqual([code, null]);
 });

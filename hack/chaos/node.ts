@@ -73,11 +73,15 @@ async function start(): Promise<void> {
   // Redis comes before the second node does.
   cluster('deploy');
   cluster('add-node');
-  const variables = execFileSync('bash', ['-c', 'eval "$("$0" env)" && printf "%s\\n" "$KUBECONFIG" "$PATH"', hackCluster], {
-    encoding: 'utf8',
-  });
-  const [kubeconfig = '', path = ''] = variables.split('\n');
-  Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: `${path}:/usr/sbin:/sbin` });
+  const variables = execFileSync(
+    'bash',
+    ['-c', 'eval "$("$0" env)" && printf "%s\\n" "$KUBECONFIG" "$PATH" "$POSTHORN_E2E_RELEASE"', hackCluster],
+    {
+      encoding: 'utf8',
+    },
+  );
+  const [kubeconfig = '', path = '', release = ''] = variables.split('\n');
+  Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: `${path}:/usr/sbin:/sbin`, POSTHORN_E2E_RELEASE: release });
   const toleration = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute', tolerationSeconds };
   const set = [
     'api.replicas=2',
@@ -86,7 +90,7 @@ async function start(): Promise<void> {
     ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`),
   ];
   const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `ingest.tolerations=${JSON.stringify([toleration])}`];
-  await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
+  await helm('upgrade', 'posthorn', deployedChart(), ...inSystem, ...changes, '--wait', '--timeout', '120s');
   await eventually('the controller to tell of two workers', 60_000, async () =>
     (await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.spec.replicas}{.spec.template.metadata.annotations.nodes}'])) === '2two'
       ? true

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced: Posthorn as pods of the local cluster.
 
-# What hack/release has made for the nodes.
+# What hack/release has made for the nodes and `deploy` has installed.
 release=$cluster_cache/release
 version=$(sed -n 's/^version: *//p' "$root/charts/posthorn/Chart.yaml")
 
@@ -23,16 +23,18 @@ rename() {
   for node in $(names_of_nodes); do in_node "$node" images tag --force "$1" "$2" >/dev/null; done
 }
 
-# A release needs buildah, which a machine with a Docker engine may not have. On Linux root can install it.
-can_release() { ! has_docker || { command -v buildah && command -v runc; } >/dev/null || [ "$(uname -s)-$(id -u)" = Linux-0 ]; }
+# A release needs buildah, which mounts an image as root alone. Nothing is installed beside a Docker engine.
+can_release() { ! has_docker || { [ "$(id -u)" = 0 ] && command -v buildah && command -v runc; } >/dev/null; }
 
 # Makes a release for the nodes, verifies it and loads its image. Sets `chart`, and `image` to what tells its image from another.
 take_release() {
   local options=(--unsigned --allow-dirty --platform "linux/$(own_architecture)") node name
   has_docker || options+=(--local-base)
+  rm -rf "$release.new"
+  "$root/hack/release" "${options[@]}" "$version" "$release.new"
+  (cd "$release.new" && sha256sum --strict --quiet --check SHA256SUMS)
   rm -rf "$release"
-  "$root/hack/release" "${options[@]}" "$version" "$release"
-  (cd "$release" && sha256sum --strict --quiet --check SHA256SUMS)
+  mv "$release.new" "$release"
   chart=$release/posthorn-$version.tgz
   image=$(cat "$release/posthorn-$version.image.digest")
   for node in $(names_of_nodes); do
@@ -44,12 +46,12 @@ take_release() {
 
 # For a machine that cannot make a release. Sets the same as take_release.
 take_image() {
-  rm -rf "$release"
   chart=$(pack_chart "$root/charts/posthorn" "$state")
   build_image "$posthorn_image" "$root/Dockerfile" "$root"
   image=$(docker image inspect --format '{{.Id}}' "$posthorn_image")
   docker tag "$posthorn_image" "$posthorn_repository:$version"
   load "$posthorn_repository:$version"
+  rm -rf "$release"
 }
 
 # The controller makes them after Helm has done its part.

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { sendPaced } from '../../test/support/paced-sender.ts';
+import { patient } from '../../test/support/patient.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenOnSocket } from './listen.ts';
@@ -39,12 +40,6 @@ afterEach(() => {
   proxy.close();
   rmSync(directory, { recursive: true });
 });
-
-/** Its deadline for a request is above that of a lingering body, as those in force are. */
-function patient(server: Server): Server {
-  server.requestTimeout = 120_000;
-  return server;
-}
 
 async function serve(handler: RequestListener): Promise<void> {
   api = patient(createHttpServer(handler));

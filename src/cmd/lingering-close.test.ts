@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type PacedRequest, sendPaced } from '../../test/support/paced-sender.ts';
+import { patient } from '../../test/support/patient.ts';
 import { createHttpServer, type HttpServerOptions } from './http-server.ts';
 
 const ends: (() => void)[] = [];
@@ -20,9 +21,7 @@ async function serve(
   handler: RequestListener,
   lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = { maxMs: 60_000 },
 ): Promise<number> {
-  const server = createHttpServer(handler, { limits: { lingering } });
-  // Above `maxMs`, as it is above that in force.
-  server.requestTimeout = 120_000;
+  const server = patient(createHttpServer(handler, { limits: { lingering } }));
   server.listen(0, '127.0.0.1');
   ends.push(() => {
     server.close();

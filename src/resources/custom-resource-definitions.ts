@@ -63,8 +63,8 @@ function objectSchema(kind: PosthornKind, definition: KindDefinition): Structura
 export const maxSelectableFields = 8;
 
 /**
- * Fields that `kubectl get --field-selector` takes, with a dot before them: the id of the REST API, the names of the objects that the spec refers to, and the
- * texts and switches that `kubectl get` shows. Kubernetes allows none in lists, so none of a condition.
+ * Fields that `kubectl get --field-selector` takes, with a dot before them: the id of the REST API, the name in each reference to one object at the top of the spec,
+ * and the texts and switches that `kubectl get` shows. Kubernetes allows none in lists, so none of a condition or a list of references.
  */
 export function selectableFieldsOf(kind: PosthornKind): string[] {
   const { printerColumns, status }: KindDefinition = kinds[kind];

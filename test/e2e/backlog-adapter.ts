@@ -1,5 +1,6 @@
 import { createServer } from 'node:https';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
+import { patient } from '../support/patient.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 
@@ -28,8 +29,7 @@ export async function startBacklogAdapter(): Promise<BacklogAdapter> {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(isAsked ? await values(service) : isDiscovery ? discovery : {}));
   });
-  // A client that was stopped for a while finds its connection as it was.
-  server.keepAliveTimeout = 75_000;
+  patient(server);
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   const listening = server.address();
   const port = typeof listening === 'object' && listening !== null ? listening.port : 0;

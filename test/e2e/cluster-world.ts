@@ -54,7 +54,7 @@ export async function startInstalledWorld(authority: CertificateAuthority = crea
 async function trust(certificateFile: string): Promise<void> {
   const value = `egress.caCertificates=${certificateFile}`;
   await replacingWorkers(() =>
-    helm('upgrade', 'posthorn', deployedChart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait'),
+    helm('upgrade', 'posthorn', deployedChart(), '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait'),
   );
 }
 

@@ -84,7 +84,7 @@ describeInCluster('the chart in a cluster', () => {
     };
     const [before, revision] = [await running(), await releaseRevision()];
     const absent = ['--reset-then-reuse-values', '--set', 'image.tag=absent'];
-    await expect(helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...absent, '--wait', '--timeout', '8s')).rejects.toThrow();
+    await expect(helm('upgrade', 'posthorn', deployedChart(), ...inSystem, ...absent, '--wait', '--timeout', '8s')).rejects.toThrow();
     await goOn();
     await expect(helm('uninstall', 'posthorn', ...inSystem, '--timeout', '5s')).rejects.toThrow();
     await eventually('what the job needed to go', 90_000, async () => (await ofJob()) === '');
@@ -105,7 +105,7 @@ describeInCluster('the chart in a cluster', () => {
 
   test('one whose controllers were scaled to 0 goes as well, with nobody to end its pools', async () => {
     // Not until its pods are ready.
-    await helm('install', 'posthorn', deployedChart, ...inSystem, '--values', values);
+    await helm('install', 'posthorn', deployedChart(), ...inSystem, '--values', values);
     await kubectl(['wait', 'deliverypool/default', ...inSystem, '--for=create', '--timeout=120s']);
     const drain = '--for=jsonpath={.metadata.finalizers[0]}=posthorn.dev/drain';
     await kubectl(['wait', 'deliverypool/default', ...inSystem, drain, '--timeout=120s']);
@@ -124,7 +124,7 @@ describeInCluster('the chart in a cluster', () => {
     const receiver = await startTlsReceiver({ tls: authority.issue([address]), address });
     ends.push(() => receiver.stop());
     const settings = ['--values', values, '--set', `organization.allowedCidrs={${address}/32}`];
-    await helm('install', 'posthorn', deployedChart, ...inSystem, ...settings, '--wait', '--timeout', '240s');
+    await helm('install', 'posthorn', deployedChart(), ...inSystem, ...settings, '--wait', '--timeout', '240s');
     await isServed();
     const object = (kind: string, name: string, spec: object) => ({
       apiVersion: 'posthorn.dev/v1alpha1',
@@ -157,13 +157,13 @@ describeInCluster('the chart in a cluster', () => {
     const spec = { namespace: 'drill', deletionPolicy: 'Delete' };
     await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: 'drill' }, spec }]);
     await kubectl(['wait', 'organization/drill', '--for=condition=Ready', '--timeout=120s']);
-    await helm('upgrade', 'posthorn', deployedChart, ...inSystem, '--reset-then-reuse-values', '--set', 'crds.keep=false', '--wait');
+    await helm('upgrade', 'posthorn', deployedChart(), ...inSystem, '--reset-then-reuse-values', '--set', 'crds.keep=false', '--wait');
     await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '240s');
     await eventually('all kinds to be gone', 90_000, async () =>
       (await kubectl(['get', 'customresourcedefinitions', '-o', 'name'])).includes('posthorn.dev') ? undefined : true,
     );
     await kubectl(['wait', 'namespace/drill', '--for=delete', '--timeout=120s']);
-    await helm('install', 'posthorn', deployedChart, ...inSystem, '--values', values, '--wait', '--timeout', '240s');
+    await helm('install', 'posthorn', deployedChart(), ...inSystem, '--values', values, '--wait', '--timeout', '240s');
     await isServed();
     expect(await uidOfDefault()).not.toBe(uid);
   }, 1_200_000);

@@ -193,7 +193,7 @@ export class SecondInstallation {
   }
 
   async upgrade(...args: string[]): Promise<void> {
-    await helm('upgrade', 'posthorn', deployedChart, ...inNamespace, '--reset-then-reuse-values', ...args, '--wait', patience);
+    await helm('upgrade', 'posthorn', deployedChart(), ...inNamespace, '--reset-then-reuse-values', ...args, '--wait', patience);
   }
 
   /** Saves what docs/backup.md names, while the installation goes on. `namespaces`: of its organizations, which have the same names. */
@@ -281,7 +281,7 @@ export class SecondInstallation {
 
   async #installWith(...files: string[]): Promise<void> {
     const values = files.flatMap((file) => ['--values', file]);
-    await helm('install', 'posthorn', deployedChart, ...inNamespace, ...values, '--wait', patience);
+    await helm('install', 'posthorn', deployedChart(), ...inNamespace, ...values, '--wait', patience);
     await inSecond('wait', 'deliverypool/default', '--for=create', patience);
     await inSecond('wait', 'deliverypool/default', '--for=condition=Ready', patience);
     await kubectl(['wait', `organization/${second.installation}`, '--for=condition=Ready', patience]);

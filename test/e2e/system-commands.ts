@@ -31,7 +31,7 @@ export const areReady = async (component: string): Promise<string[]> =>
 export const noneIsReady = (component: string): Promise<void> =>
   eventually(async () => expect(new Set(await areReady(component))).toEqual(new Set(['false'])), patienceMs);
 export const upgrade = (...args: string[]): Promise<string> =>
-  helm('upgrade', 'posthorn', deployedChart, '--namespace', system, '--reset-then-reuse-values', ...args);
+  helm('upgrade', 'posthorn', deployedChart(), '--namespace', system, '--reset-then-reuse-values', ...args);
 export const upgradeFails = async (...args: string[]): Promise<void> =>
   expect(upgrade('--wait', '--timeout', '6s', ...args)).rejects.toThrow();
 export const secretValue = async (name: string, key: string): Promise<string> =>

@@ -268,7 +268,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       );
     const apiServerPort = await first('default', 'endpointslices', 'ports[0].port', '-l', 'kubernetes.io/service-name=kubernetes');
     const values = (ports: string) => ['--reset-then-reuse-values', '--set', `networkPolicies.apiServerPorts={${ports}}`];
-    await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...values(apiServerPort));
+    await helm('upgrade', 'posthorn', deployedChart(), ...inSystem, ...values(apiServerPort));
     await eventually('the policy of the workers to know the receiver', 180_000, async () => {
       const policy = await kubectl(['get', 'networkpolicy/posthorn-delivery-default', ...inSystem, '-o', 'json']);
       return policy.includes(`${load.receiver.split(':')[0]}/32`);
@@ -285,7 +285,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await load.losesNothing();
     } finally {
       end();
-      await helm('upgrade', 'posthorn', deployedChart, ...inSystem, ...values('443,6443'));
+      await helm('upgrade', 'posthorn', deployedChart(), ...inSystem, ...values('443,6443'));
     }
   }, 900_000);
 

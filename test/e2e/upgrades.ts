@@ -42,7 +42,7 @@ export async function upgradeTo(tag: Tag, apiIngest: ApiIngest, values: string, 
   try {
     const file = join(directory, 'values.yaml');
     writeFileSync(file, values);
-    await helm('upgrade', '--install', 'posthorn', deployedChart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...set);
+    await helm('upgrade', '--install', 'posthorn', deployedChart(), ...inSystem, '--reset-then-reuse-values', '--values', file, ...set);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -34,6 +34,7 @@ import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/patient.ts';
 import { patientBy, patientClock } from '../support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { startTestDelivery } from '../support/test-delivery.ts';
@@ -299,9 +300,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>, organizatio
       ? null
       : { organization, isFromHere: (request: IncomingMessage) => isFromLoopback(request, boundAddress(server)) };
   const facade = createFacade({ ...services, loopback, caches: caches.caches, metrics: new Registry() });
-  const server: Server = createHttpServer(facade);
-  // Longer than a test waits: on a busy machine a large body takes its time.
-  server.requestTimeout = 120_000;
+  const server: Server = patient(createHttpServer(facade));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

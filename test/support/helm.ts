@@ -10,9 +10,12 @@ export const chart = new URL('../../charts/posthorn/', import.meta.url).pathname
 const packageOfTree = new URL('../../package.json', import.meta.url);
 export const version = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageOfTree, 'utf8'))).version;
 /** Directory of the release that `hack/cluster deploy` has installed. There is none on a machine that cannot make one. */
-export const deployedRelease = process.env['POSTHORN_E2E_RELEASE'];
+export const deployedRelease = (): string | undefined => process.env['POSTHORN_E2E_RELEASE'];
 /** The chart that `hack/cluster deploy` has installed. */
-export const deployedChart = deployedRelease === undefined ? chart : join(deployedRelease, `posthorn-${version}.tgz`);
+export function deployedChart(): string {
+  const release = deployedRelease();
+  return release === undefined ? chart : join(release, `posthorn-${version}.tgz`);
+}
 /** Where `hack/test` has installed helm, kubeconform and schemas. */
 export const chartTools =
   process.env['POSTHORN_CHART_TOOLS'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'posthorn/chart-tools');

@@ -24,6 +24,7 @@ import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';
 import { type PacedRequest, sendPaced } from './paced-sender.ts';
+import { patient } from './patient.ts';
 import { patientBy } from './patient-clock.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
@@ -259,9 +260,7 @@ export class IngestUnderTest {
       this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
-    const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget });
-    // Above the deadlines of `patientLimits`, as it is above those in force.
-    server.requestTimeout = 120_000;
+    const server = patient(createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget }));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;

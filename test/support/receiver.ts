@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patient } from './patient.ts';
 
 export interface ReceivedRequest {
   method: string;
@@ -40,8 +41,7 @@ export async function startReceiver(
     });
   };
   const server = tls === undefined ? createServer(handle) : createTlsServer(tls, handle);
-  // A sender that was stopped for a while finds its connection as it was.
-  server.keepAliveTimeout = 75_000;
+  patient(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;

@@ -1,5 +1,6 @@
 import { createServer, request as forward } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { patient } from './patient.ts';
 
 export interface SlowAnswers {
   readonly url: string;
@@ -21,8 +22,7 @@ export async function slowAnswers(origin: string, delayMs: number): Promise<Slow
     onward.on('error', () => outgoing.destroy());
     incoming.pipe(onward);
   });
-  // A client that was stopped for a while finds its connection as it was.
-  server.keepAliveTimeout = 75_000;
+  patient(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   return {

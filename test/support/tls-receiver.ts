@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { eventually } from './eventually.ts';
+import { patient } from './patient.ts';
 
 export interface TlsRequest {
   method: string;
@@ -53,8 +54,7 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
       response.destroy();
     }
   });
-  // A sender that was stopped for a while finds its connection as it was.
-  server.keepAliveTimeout = 75_000;
+  patient(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '0.0.0.0', resolve);
