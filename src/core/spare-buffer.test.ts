@@ -15,7 +15,7 @@ test('the memory that was given back is that of the next buffer of its owner whi
   expect(spare.take('src_a', 2 * mebibyte).buffer).not.toBe(first.buffer);
 });
 
-test('of several buffers that were given back the last one is kept, and the memory of the others is free', () => {
+test('the last one of several buffers that were given back is kept, and the memory of the others is free', () => {
   const spare = new SpareBuffer();
   const buffers = [4, 32, 8].map((mebibytes) => spare.take('src_a', mebibytes * mebibyte));
   for (const buffer of buffers) spare.giveBack('src_a', buffer);
