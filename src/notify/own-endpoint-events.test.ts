@@ -17,6 +17,7 @@ import { checkShards } from '../data/check/shard-check.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
 import type { WebhookPlanSources } from '../delivery/plans/webhook-plan.ts';
 
@@ -119,6 +120,17 @@ test('a message that expired has the reason and the error type of its record', a
     type: 'message.dead_lettered',
     data: { messageId, reason: 'max_retries_exceeded', errorType: 'expired', attempts: 0 },
   });
+});
+
+test('a message that expires before any worker has configured its endpoint is noted once, for the own events alone', async () => {
+  const messageId = await sendToEndpoint({ expiresAtMs: Date.now() + hourMs });
+  await expireMessages(redis.client, `${prefix}{s0}:`);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix }).promote();
+  expect(await redis.client.xlen(`${prefix}{s0}:ends`)).toBe(1);
+  worker(sources());
+  await ops.arrived(1);
+  await nothingUnderWay();
+  expect(told()).toMatchObject([{ type: 'message.dead_lettered', data: { messageId, endpointId: 'ep_a', errorType: 'expired' } }]);
 });
 
 test('what was said of an endpoint is not said again by another worker', async () => {

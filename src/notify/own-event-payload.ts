@@ -3,10 +3,10 @@ import { hopOf } from '../core/hops.ts';
 import { derivedTimedId } from '../core/ids.ts';
 import type { OwnEvent } from '../core/own-event.ts';
 import { parsePlainJson } from '../core/plain-json.ts';
-import { ownProvider } from '../core/providers/providers.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
 import type { RedisMessageReader } from '../data/history/message-reader.ts';
+import { makesOwnEvents } from '../data/registry/own-sources.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { DeliveryView, EventView } from '../data/shard/messages.ts';
 import { publicReason } from '../data/webhooks/webhook-message-view.ts';
@@ -40,7 +40,7 @@ export interface EntryPlace {
 export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
-  if (sourceIds.length === 0 || (await isOfOwnSource(sources.registry, org, entry))) return [];
+  if (sourceIds.length === 0 || !(await isWanted(sources.registry, org, entry))) return [];
   const telling = await tellingOf(sources, org, entry);
   if (telling === null) return [];
   const { type, data, hop = 0, occurrence } = telling;
@@ -53,11 +53,15 @@ export async function ownEvents(sources: OwnEventSources, { shard, marker }: Ent
   });
 }
 
-/** What became of an own event is worth none: that would never end. Where no worker has configured its target yet, only the notifier can know. */
-async function isOfOwnSource(registry: RegistryReader, org: string, { kind, routeId }: OwnEntry): Promise<boolean> {
-  const route = kind === 'dead' ? await registry.getOf(org, 'route', routeId) : null;
-  const source = route === null ? null : await registry.get('source', route.sourceId);
-  return source?.provider === ownProvider;
+/**
+ * Workers decide this when they configure a target; of one that none has configured it is decided here. An entry that is not wanted has used one of the
+ * 20 of its minute, and what was left out before it is counted nowhere.
+ */
+async function isWanted(registry: RegistryReader, org: string, { org: orgOfTarget, routeId, isUnknown }: OwnEntry): Promise<boolean> {
+  const isEndpoint = orgOfTarget !== org;
+  if (!isUnknown || isEndpoint) return true;
+  const route = await registry.getOf(org, 'route', routeId);
+  return route !== null && (await makesOwnEvents(registry, route.sourceId));
 }
 
 interface Telling extends Pick<OwnPayload, 'type' | 'data'> {

@@ -255,12 +255,38 @@ describe('a dead letter', () => {
 });
 
 describe('the loop guard', () => {
-  test('an own event that expires before any worker has configured its target is told to nobody', async () => {
+  test.each<[string, () => void]>([
+    ['', () => {}],
+    [', although its route is deleted then', () => registry.remove('route', 'rte_ops')],
+    [
+      ', although its source gives way to another one then',
+      () => {
+        registry.remove('source', 'src_own');
+        registry.put('source', sourceRecord({ id: 'src_next', slug: 'next', provider: 'posthorn' }));
+      },
+    ],
+  ])('an own event that expires before any worker has configured its target is told to nobody%s', async (_what, change) => {
     await expiredUnseen({ routeId: 'rte_ops', destinationId: 'dst_ops', shard: 0 });
     expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(1);
+    change();
     worker();
     await nothingUnderWay();
-    expect(await ownEventsStored()).toBe(0);
+    expect((await reader.events('org_a', {}, { limit: 100 })).items).toHaveLength(1);
+  });
+
+  test('an own event whose retry waits while its route is deleted is told to nobody', async () => {
+    opsAnswers = 500;
+    const retryPolicy = { ...once, maxRetries: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 };
+    registry.put('destination', destinationRecord({ url: ops.url }, { id: 'dst_ops', shard: 1, retryPolicy }));
+    worker();
+    await sendAndFail(1);
+    const statuses = async (): Promise<string[]> =>
+      (await reader.deliveries('org_a', { routeId: 'rte_ops' }, { limit: 10 })).items.map(({ status }) => status);
+    await eventually(async () => expect(await statuses()).toEqual(['retrying']));
+    registry.remove('route', 'rte_ops');
+    await eventually(async () => expect(await statuses()).toEqual(['dlq']));
+    await nothingUnderWay();
+    expect(await ownEventsStored()).toBe(1);
   });
 
   test('what fails of the own events, at failover destinations, too, is told to nobody', async () => {

@@ -157,10 +157,12 @@ test('a Redis listens to others also where the process that rewrites its file st
 });
 
 test.each([
-  ['256 MB', 1, 256],
-  ['GB where payloads may be above 1 MiB', 25, 1024],
-])('a Redis that holds little rewrites its file for every %s, as that of standalone does', async (_what, payloadMebibytes, mebibytes) => {
-  container = await containerOf('--set', `ingest.maxPayloadBytes=${payloadMebibytes * 1_048_576}`);
+  ['256 MB', 1, 'size=8Gi', 256],
+  ['GB where payloads may be above 1 MiB', 25, 'size=2Gi', 1024],
+  ['GB where payloads may be above 1 MiB and there is no volume', 25, 'size=1Gi,redis.bundled.storage.enabled=false', 1024],
+  ['256 MB where the volume is below 2 GB', 25, 'size=1900M', 256],
+])('a Redis that holds little rewrites its file for every %s', async (_what, payloadMebibytes, storage, mebibytes) => {
+  container = await containerOf('--set', `ingest.maxPayloadBytes=${payloadMebibytes * 1_048_576},redis.bundled.storage.${storage}`);
   await start();
   expect(await client.config('GET', 'auto-aof-rewrite-min-size')).toEqual(['auto-aof-rewrite-min-size', String(mebibytes * 1_048_576)]);
 });

@@ -67,6 +67,8 @@ export interface OwnEntry {
   omitted: number;
   /** Hops of the cause, if that is not a message; else 0. */
   hop: number;
+  /** No worker has ever configured the target: nobody has looked yet whether its source makes own events. */
+  isUnknown: boolean;
 }
 
 /** An alert that is to be sent; the same one again until it is confirmed. */
@@ -223,6 +225,7 @@ function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
     reason: found.get(hashFields.ends.details) ?? '',
     omitted: Number(found.get(hashFields.ends.omitted)),
     hop: Number(found.get(hashFields.ends.hops) ?? '0'),
+    isUnknown: found.has(hashFields.ends.isUnknown),
   };
 }
 

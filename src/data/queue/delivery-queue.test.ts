@@ -274,6 +274,8 @@ describe('a target', () => {
     for (const event of [queued, waiting]) {
       expect(await suite.reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'route_deleted' }]);
     }
+    // Without alerts and own events nothing is noted of them.
+    expect(await suite.redis.client.exists(`${prefix}{s0}:ends`)).toBe(0);
   });
 
   test('a target whose stream is gone is passed over', async () => {

@@ -56,22 +56,23 @@ local function lines_of(f)
 end
 
 local function read(entry, f)
-  if f[F.outbox.kind] == 'x' then
+  local kind, shard, event, message = f[F.outbox.kind], f[F.outbox.shard], f[F.outbox.event], f[F.outbox.message]
+  if kind == 'x' then
     bytes = bytes + #f[F.outbox.lines]
-    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], is_line_enough(f) and first_line_of(f[F.outbox.event]) or text_of(f[F.outbox.event]), lines_of(f) }
-  elseif f[F.outbox.kind] == 'w' then
-    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], text_of(f[F.outbox.event]), f[F.outbox.walk_from], f[F.outbox.walk_until] }
-  elseif f[F.outbox.kind] == 'f' then
-    local t = call('HMGET', P .. 't:' .. f[F.outbox.event], F.target.organization, F.target.route)
+    return { entry, shard, kind, event, is_line_enough(f) and first_line_of(event) or text_of(event), lines_of(f) }
+  elseif kind == 'w' then
+    return { entry, shard, kind, event, text_of(event), f[F.outbox.walk_from], f[F.outbox.walk_until] }
+  elseif kind == 'f' then
+    local t = call('HMGET', P .. 't:' .. event, F.target.organization, F.target.route)
     if not t[1] then
       end_sending(entry)
       return nil
     end
-    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event], t[1], t[2], f[F.outbox.message] }
-  elseif f[F.outbox.kind] ~= 'v' then
-    return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.event] or f[F.outbox.message], f[F.outbox.message] or '' }
+    return { entry, shard, kind, event, t[1], t[2], message }
+  elseif kind ~= 'v' then
+    return { entry, shard, kind, event or message, message or '' }
   end
-  local key = P .. 'm:' .. f[F.outbox.message]
+  local key = P .. 'm:' .. message
   local m = call('HMGET', key, F.message.status, F.message.outbox_entry, F.message.event, F.message.target, F.message.first_target,
     F.message.first_destination, F.message.has_output)
   local t = m[4] and call('HMGET', P .. 't:' .. m[4], F.target.organization, F.target.route) or {}
@@ -83,7 +84,10 @@ local function read(entry, f)
   local output = m[7] and call('HGET', P .. 'y:' .. m[3], output_field(m[7], t[2])) or ''
   bytes = bytes + #output
   local first = m[6] or call('HGET', P .. 't:' .. m[5], F.target.destination) or ''
-  return { entry, f[F.outbox.shard], f[F.outbox.kind], f[F.outbox.message], m[3], text, f[F.outbox.destination], t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f[F.outbox.message]), output }
+  return {
+    entry, shard, kind, message, m[3], text, f[F.outbox.destination], t[1], t[2], first, call('HGETALL', key),
+    call('HGETALL', P .. 'a:' .. message), output,
+  }
 end
 
 local entries = {}

@@ -1,3 +1,4 @@
+import { ownProvider } from '../../core/providers/providers.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { RegistryReader } from './registry.ts';
@@ -14,6 +15,12 @@ export function hasOwnSource(registry: RegistryReader, org: string): Promise<boo
 /** The same for processes without a `RegistryReader`, such as controllers: one command each time. */
 export async function readHasOwnSource({ redis, prefix }: { redis: RedisClient; prefix: string }, org: string): Promise<boolean> {
   return (await redis.exists(registryKeys(prefix).index(ownSourcesKey(org))).catch(throwUnavailable)) === 1;
+}
+
+/** Whether own events are made of what becomes of a source's events. Of own events none are: that would never end. Throws UNAVAILABLE. */
+export async function makesOwnEvents(registry: RegistryReader, sourceId: string): Promise<boolean> {
+  const source = await registry.get('source', sourceId);
+  return source !== null && source.provider !== ownProvider;
 }
 
 /** The change key of what `hasOwnSource` returns. */

@@ -305,6 +305,8 @@ export const hashFields = {
     omitted: 'x',
     /** Hops of the cause, if that is not a message. */
     hops: 'h',
+    /** No worker has ever configured the target. */
+    isUnknown: 'uk',
   },
   /** Entries of the stream `circuits` (`../queue/includes/circuit.lua`). */
   transitions: { route: 'r', destination: 'd', state: 's', atMs: 'at', consecutiveFailures: 'f' },

@@ -4,11 +4,10 @@ import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import type { Clock } from '../../core/clock.ts';
 import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import type { PayloadLinks } from '../../core/payload-link.ts';
-import { ownProvider } from '../../core/providers/providers.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
-import { hasOwnSource, ownSourcesKey } from '../../data/registry/own-sources.ts';
+import { hasOwnSource, makesOwnEvents, ownSourcesKey } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeadLetterReason } from '../../data/shard/messages.ts';
 import type { PauseReason } from '../../data/shard/waits.ts';
@@ -100,7 +99,7 @@ export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId,
     const placed = {
       route,
       failover: await failoverAfter(sources.registry, route, destinationId),
-      hasOwnEvents: await hasOwnEvents(sources.registry, route),
+      hasOwnEvents: (await hasOwnSource(sources.registry, org)) && (await makesOwnEvents(sources.registry, route.sourceId)),
     };
     return { value: await makePlan(sources, org, placed, destinationId), dependsOn };
   });
@@ -112,13 +111,6 @@ interface PlacedRoute {
   failover: RouteRecord['failover']['destinations'];
   /** Posthorn's own events are made of what happens at its targets. */
   hasOwnEvents: boolean;
-}
-
-/** What became of an own event is worth none: that would never end. */
-async function hasOwnEvents(registry: RegistryReader, { org, sourceId }: RouteRecord): Promise<boolean> {
-  if (!(await hasOwnSource(registry, org))) return false;
-  const source = await registry.get('source', sourceId);
-  return source !== null && source.provider !== ownProvider;
 }
 
 /** Those that come after the destination in the route's list, of which it may be one itself. */

@@ -177,7 +177,7 @@ on_first_use(failover, function()
     end
     local target = call('HMGET', P .. 't:' .. from, F.target.destination, F.target.organization)
     local at = target[1]
-    -- A failure in another shard is not fed to the live stream here.
+    -- The index of failures is in the shard where the message was created, and the other shard cannot write it.
     if m.attempts > 0 or string.find(candidate, '/', 1, true) then
       note_failure(target[2] or '', id, m.created)
     end

@@ -35,8 +35,8 @@ local function finish(id, event, org, n, destination, status, reason, error_type
     }
     index_add(P .. 'i:dead:' .. org, stamp, id)
     note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
-    local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.has_alerts, F.target.has_own_events, F.target.revision)
-    -- No worker has configured the target yet: the notifier finds out who hears of it. Of alerts nobody does.
+    local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.has_alerts, F.target.has_own_events, F.target.failure_threshold)
+    -- No worker has ever configured the target (one that was dropped keeps the threshold): the notifier finds out who hears of it. Of alerts nobody does.
     local is_unknown = t[1] and not t[4] and string.byte(org) ~= 126
     if t[1] then
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
@@ -47,11 +47,11 @@ local function finish(id, event, org, n, destination, status, reason, error_type
       -- For the metrics.
       call('HINCRBY', ctl, (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
     end
-    if (t[2] or is_unknown) and not is_cancelled then
+    if (t[2] or is_unknown and not is_for_webhooks(org)) and not is_cancelled then
       note_end(org, t[1], first_destination(id, destination), 'f', 1, id)
     end
     if (t[3] or is_unknown) and not is_cancelled then
-      note_own(F.own_events.dead, org, t[1], destination, id, reason)
+      note_own(F.own_events.dead, org, t[1], destination, id, reason, nil, is_unknown)
     end
     return unpack(begun_ends[id])
   end

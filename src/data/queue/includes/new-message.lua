@@ -62,7 +62,7 @@ local function new_message(event, org, n, target)
   if target.elsewhere then
     local m = failover.moves_of(target.id)
     m.count = failover.max_moves - 1
-    -- Workers of the release before have no reason of its own.
+    -- Workers of the release before support no separate reason for this.
     return false, failover.move(m, n, target.elsewhere, 'destination_unavailable')
   end
   if due then

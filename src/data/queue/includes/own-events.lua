@@ -18,7 +18,8 @@ local function keep_own(key, ms)
   end
 end
 
-local function note_own(kind, org, route, destination, id, reason, hop)
+-- `is_unknown`: no worker has ever configured the target.
+local function note_own(kind, org, route, destination, id, reason, hop, is_unknown)
   local key = P .. 'oe:' .. org
   local minute = whole(math.floor(now / 60000))
   local noted, count, left = string.match(call('HGET', key, kind) or '', '^(%d+) (%d+) (%d+)$')
@@ -32,5 +33,6 @@ local function note_own(kind, org, route, destination, id, reason, hop)
   hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.organization, org, F.ends.own_route, route,
     F.ends.destination, destination, F.ends.at_ms, whole(now), F.ends.kind, kind, F.ends.count, 1, F.ends.message, id,
-    F.ends.details, reason, F.ends.omitted, left or '0', unpack((hop or '') ~= '' and { F.ends.hops, hop } or {}))
+    F.ends.details, reason, F.ends.omitted, left or '0',
+    unpack((hop or '') ~= '' and { F.ends.hops, hop } or is_unknown and { F.ends.is_unknown, '1' } or {}))
 end
