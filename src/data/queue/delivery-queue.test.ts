@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { attempt, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
@@ -274,7 +275,18 @@ describe('a target', () => {
     for (const event of [queued, waiting]) {
       expect(await suite.reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'route_deleted' }]);
     }
-    // Without alerts and own events nothing is noted of them.
+  });
+
+  test('a target that is dropped has been configured once: of what expires at it then nothing is noted', async () => {
+    const event = newEvent();
+    const expiresAtMs = Date.now() + 3_600_000;
+    await suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, expiresAtMs })) });
+    await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 60_000 });
+    const target = await targetOf();
+    while ((await suite.queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
+    await expireMessages(suite.redis.client, `${prefix}{s0}:`);
+    await suite.queue.promote();
+    expect(await suite.reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'expired' }]);
     expect(await suite.redis.client.exists(`${prefix}{s0}:ends`)).toBe(0);
   });
 

@@ -36,14 +36,15 @@ local function finish(id, event, org, n, destination, status, reason, error_type
     index_add(P .. 'i:dead:' .. org, stamp, id)
     note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
     local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.has_alerts, F.target.has_own_events, F.target.failure_threshold)
+    local is_expired = reason == 'expired' or error_type == 'expired'
     -- No worker has ever configured the target (one that was dropped keeps the threshold): the notifier finds out who hears of it. Of alerts nobody does.
-    local is_unknown = t[1] and not t[4] and string.byte(org) ~= 126
+    local is_unknown = is_expired and t[1] and not t[4] and string.byte(org) ~= 126
     if t[1] then
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
     end
     count_dead_letter(org, destination, reason, 1)
     count_reason(org, n, reason)
-    if is_cancelled or reason == 'expired' or error_type == 'expired' then
+    if is_cancelled or is_expired then
       -- For the metrics.
       call('HINCRBY', ctl, (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
     end
