@@ -169,6 +169,20 @@ test('units of an organization that are kept for one source are not kept from ot
   expect(entered).toEqual(['b1', 'a3']);
 });
 
+test('units of an organization are not kept for one that an older one of its own source bars', async () => {
+  const clock = new FakeClock();
+  const payloads = new OrganizationBudget({ places: 128, placesOfOrganization: 64, placesOfSource: 32, clock });
+  for (const [source, places] of [
+    ['a1', 12],
+    ['a2', 28],
+    ['a3', 20],
+  ] as const)
+    await payloads.enter('org_a', places, { source });
+  for (const places of [25, 20]) void payloads.enter('org_a', places, { source: 'a1' });
+  await clock.advance(5000);
+  expect(await Promise.race([payloads.enter('org_a', 3, { source: 'a3' }), clock.advance(0)])).toBeInstanceOf(Function);
+});
+
 test('webhooks and alerts of an organization use its share', async () => {
   const payloads = new OrganizationBudget({ places: 8, placesOfOrganization: 4, clock: new FakeClock() });
   const entered: string[] = [];

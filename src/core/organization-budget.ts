@@ -33,8 +33,8 @@ interface Kept {
 
 /**
  * Memory budget in units of one size: batches, or MiB of large payloads. One organization, with its webhooks and alerts, gets a share of the units, so that
- * a store that hangs, or endless transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that has waited for a while until it
- * has as many as it needs: those of its source, then those of its organization, then those of all.
+ * a store that hangs, or endless transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that
+ * has waited for a while until it has as many as it needs: those of its source, then those of its organization, then those of all.
  */
 export class OrganizationBudget {
   readonly #places: number;
@@ -104,9 +104,10 @@ export class OrganizationBudget {
     const lackOthers: Place[] = [];
     for (const [position, waiter] of this.#waiting.entries()) {
       if (waiter.sinceMs > sinceMs) break;
-      if (!this.#fitsSource(waiter)) {
-        if (!kept.ofSource.has(waiter.source)) kept.ofSource.set(waiter.source, { used: 0, position });
-      } else if (!this.#fitsOrganization(waiter)) {
+      // The first one that its source has too few units for bars the later ones of the source.
+      if (kept.ofSource.has(waiter.source)) continue;
+      if (!this.#fitsSource(waiter)) kept.ofSource.set(waiter.source, { used: 0, position });
+      else if (!this.#fitsOrganization(waiter)) {
         const place = { used: this.#usedBySourceOf(waiter.source), position };
         const first = kept.ofOrganization.get(waiter.org);
         if (first === undefined || place.used < first.used) kept.ofOrganization.set(waiter.org, place);

@@ -2,3 +2,10 @@
 export const wholePayloadBytes = 1_048_576;
 /** No payload is larger, whatever is configured. */
 export const largestPayloadBytes = 33_554_432;
+
+const mebibyte = 1_048_576;
+
+/** In MiB, rounded up to whole ones. */
+export function mebibytes(bytes: number): number {
+  return Math.ceil(bytes / mebibyte);
+}

@@ -1,18 +1,18 @@
 import { freeBuffer } from './free-buffer.ts';
-
-const stepBytes = 4_194_304;
+import { mebibytes } from './payload-sizes.ts';
 
 /**
- * Keeps the memory of one buffer for the next one of the same owner that is not larger. The system clears new memory before it gives it, and V8 collects
+ * Keeps the memory of one buffer for the next one of the same owner with as many MiB. The system clears new memory before it gives it, and V8 collects
  * garbage because of it. What is kept goes with the next collection of all garbage.
  */
 export class SpareBuffer {
   #kept: { owner: string; memory: WeakRef<ArrayBufferLike> } | null = null;
 
-  /** At least so many bytes, whatever the owner has left in them. `owner`: such as the id of a source; no other owner gets its memory. */
+  /** So many bytes, rounded up to whole MiB, whatever the owner has left in them. `owner`: such as the id of a source; no other owner gets its memory. */
   take(owner: string, bytes: number): Buffer {
     const memory = this.#kept?.owner === owner ? this.#kept.memory.deref() : undefined;
-    if (memory === undefined || memory.byteLength < bytes) return Buffer.allocUnsafeSlow(Math.ceil(bytes / stepBytes) * stepBytes);
+    const length = mebibytes(bytes) * 1_048_576;
+    if (memory?.byteLength !== length) return Buffer.allocUnsafeSlow(length);
     this.#kept = null;
     return Buffer.from(memory);
   }

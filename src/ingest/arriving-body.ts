@@ -4,9 +4,9 @@ import { PosthornError } from '../core/errors.ts';
 import { freeBuffer } from '../core/free-buffer.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
-import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { mebibytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { SpareBuffer } from '../core/spare-buffer.ts';
-import { type IngestLimits, mebibytes } from './limits.ts';
+import type { IngestLimits } from './limits.ts';
 
 /** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
 export const hungUp = Symbol('hung up');

@@ -1,4 +1,4 @@
-import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { mebibytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 
 /** Bounds of what one process takes in; the payload's own limit is in the source's record. */
 export interface IngestLimits {
@@ -62,11 +62,6 @@ export function limitsFor(maxPayloadBytes: number): IngestLimits {
     largeMebibytesOfOrganization: 2 * largest,
     largeMebibytesOfSource: largest,
   };
-}
-
-/** Whole ones, rounded up. */
-export function mebibytes(bytes: number): number {
-  return Math.ceil(bytes / 1_048_576);
 }
 
 /** Options for the http.Server that the handler is mounted on: bounds of what Node reads before the handler is called. */

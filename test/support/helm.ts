@@ -10,7 +10,7 @@ export const chart = new URL('../../charts/posthorn/', import.meta.url).pathname
 const packageOfTree = new URL('../../package.json', import.meta.url);
 export const version = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageOfTree, 'utf8'))).version;
 /** Directory of the release that `hack/cluster deploy` has installed. There is none on a machine that cannot make one. */
-export const deployedRelease = (): string | undefined => process.env['POSTHORN_E2E_RELEASE'];
+export const deployedRelease = (): string | undefined => process.env['POSTHORN_E2E_RELEASE'] || undefined;
 /** The chart that `hack/cluster deploy` has installed. */
 export function deployedChart(): string {
   const release = deployedRelease();

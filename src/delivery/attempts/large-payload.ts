@@ -1,13 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
+import { mebibytes } from '../../core/payload-sizes.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { ChunkedPayload } from '../../data/shard/payload-chunks.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
 import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
-
-const mebibyte = 1_048_576;
 
 /** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. None is less than the largest payload. */
 export const payloadRoomMiB = { all: 128, ofOrganization: 96, ofTarget: 64 };
@@ -54,7 +53,7 @@ async function withChunks(
   const begunAtMs = clock.now();
   const { org, routeId, destinationId } = job.target;
   const target = `${org} ${routeId} ${destinationId}`;
-  const leave = await room.enter(org, Math.ceil(chunks.bytes / mebibyte), { source: target });
+  const leave = await room.enter(org, mebibytes(chunks.bytes), { source: target });
   if (leave === null) return { job, outcome: { type: 'back' }, maxAttempts: null };
   try {
     const payload = await queue.payload(chunks);

@@ -54,12 +54,14 @@ export class CronRunner {
   }
 
   async #bellLoop(): Promise<void> {
-    const { bell, clock, backoff } = this.#options;
+    const { bell, runs, worker, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
         await bell.wait();
         this.#wakeup.signal();
+        // One that has become full meanwhile takes nothing, which rings for the others.
+        if (this.#shares.open >= slots) await runs.take(`${worker}.full`, 0, []);
         // A worker that is full, or gives some organizations no more, leaves the bell to others until it has room for all again.
         while (this.#leavesBell() && !signal.aborted) {
           await clock.sleep(lookMs, signal);
