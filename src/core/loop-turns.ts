@@ -39,7 +39,7 @@ export class LoopTurns {
   }
 
   of(organization: string, part = ''): LoopTurn {
-    const rest = (turn: LoopTurn): Promise<void> | null => this.#rest(accountOf(organization), part, turn);
+    const rest = (turn: LoopTurn): Promise<void> | null => this.#rest(organization, part, turn);
     return new LoopTurn({
       rest,
       pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : rest(turn)),
@@ -56,8 +56,9 @@ export class LoopTurns {
   }
 
   /** Returns null while the turn may continue. */
-  #rest(account: string, part: string, turn: LoopTurn): Promise<void> | null {
+  #rest(organization: string, part: string, turn: LoopTurn): Promise<void> | null {
     if (this.#mayGoOn(turn)) return null;
+    const account = accountOf(organization);
     return new Promise((resume) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#next());
       const parts = this.#waiting.get(account) ?? new Map<string, WaitingTurn[]>();
