@@ -1,4 +1,5 @@
 import { accountOf } from './account.ts';
+import { Round } from './round.ts';
 
 /** Synchronous work within one turn of the event loop, in milliseconds; a piece that is begun is not broken off. */
 const turnMs = 5;
@@ -22,11 +23,11 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
 /**
  * Divides long synchronous work into turns of the event loop, of at most 5 ms and one piece. Between two turns the loop serves everything else. The
  * organizations that wait, each with its webhooks and alerts, have their turns in the round, however many pieces of work each of them has: of one that waits
- * beside others no two turns follow each other. The parts of an organization, such as its sources, have its turns in the round.
+ * beside others no two turns follow each other. The parts of an organization, such as its sources, share its turns in the same way.
  */
 export class LoopTurns {
-  /** What waits, by organization and part; the first one is next. */
-  readonly #waiting = new Map<string, Map<string, WaitingTurn[]>>();
+  /** What waits of the parts of each organization; the first one is next. */
+  readonly #waiting = new Map<string, Round<WaitingTurn>>();
   readonly #now: () => number;
   /** Whose turn it is, and since when. */
   #holder: LoopTurn | null = null;
@@ -61,11 +62,9 @@ export class LoopTurns {
     const account = accountOf(organization);
     return new Promise((resume) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#next());
-      const parts = this.#waiting.get(account) ?? new Map<string, WaitingTurn[]>();
+      const parts = this.#waiting.get(account) ?? new Round<WaitingTurn>();
       this.#waiting.set(account, parts);
-      const others = parts.get(part);
-      if (others === undefined) parts.set(part, [{ turn, resume }]);
-      else others.push({ turn, resume });
+      parts.add(part, { turn, resume });
     });
   }
 
@@ -90,13 +89,9 @@ export class LoopTurns {
     const [entry] = this.#waiting;
     if (entry === undefined) return;
     const [account, parts] = entry;
-    const [[part, own] = ['', []]] = parts;
-    const first = own.shift();
-    // Both to the end of their rounds.
-    parts.delete(part);
-    if (own.length > 0) parts.set(part, own);
+    const first = parts.next();
     this.#waiting.delete(account);
-    if (parts.size > 0) this.#waiting.set(account, parts);
+    if (!parts.isEmpty) this.#waiting.set(account, parts);
     if (this.#waiting.size > 0) setImmediate(() => this.#next());
     if (first === undefined) return;
     this.#begin(first.turn);

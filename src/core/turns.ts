@@ -1,4 +1,5 @@
 import { accountOf } from './account.ts';
+import { Round } from './round.ts';
 
 /** A mean above this makes an organization a slow one, and so does a job that is under way for longer. */
 const slowMs = 50;
@@ -11,8 +12,8 @@ interface Waiter<T> {
 }
 
 interface Organization<T> {
-  /** By its parts; the first one is next. */
-  waiting: Map<string, Waiter<T>[]>;
+  /** Of its parts. */
+  waiting: Round<Waiter<T>>;
   waitingCount: number;
   waitingBytes: number;
   underWay: Set<{ startedAtMs: number }>;
@@ -67,23 +68,21 @@ export class Turns<T> {
   }
 
   waitingOfPart({ organization, part = '' }: TurnOwner): number {
-    return this.#organizations.get(accountOf(organization))?.waiting.get(part)?.length ?? 0;
+    return this.#organizations.get(accountOf(organization))?.waiting.countOf(part) ?? 0;
   }
 
   /** `bytes`: what the item keeps in memory while it waits. */
   add({ organization, part = '' }: TurnOwner, item: T, bytes: number): void {
     const account = accountOf(organization);
     const known = this.#organizations.get(account) ?? {
-      waiting: new Map(),
+      waiting: new Round(),
       waitingCount: 0,
       waitingBytes: 0,
       underWay: new Set(),
       meanMs: 0,
     };
     this.#organizations.set(account, known);
-    const own = known.waiting.get(part);
-    if (own === undefined) known.waiting.set(part, [{ item, bytes }]);
-    else own.push({ item, bytes });
+    known.waiting.add(part, { item, bytes });
     known.waitingCount += 1;
     this.#waiting += 1;
     known.waitingBytes += bytes;
@@ -93,16 +92,17 @@ export class Turns<T> {
   /** Takes back what has had no turn yet; answers whether it was there. */
   remove({ organization, part = '' }: TurnOwner, item: T): boolean {
     const known = this.#organizations.get(accountOf(organization));
-    const position = known?.waiting.get(part)?.findIndex((each) => each.item === item) ?? -1;
-    return known !== undefined && position >= 0 && this.#take(known, part, position) !== null;
+    const waiter = known?.waiting.remove(part, (each) => each.item === item);
+    if (known === undefined || waiter === undefined) return false;
+    this.#forget(known, waiter);
+    return true;
   }
 
   /** Takes back everything that has had no turn yet. */
   clear(): T[] {
     const items: T[] = [];
     for (const organization of this.#organizations.values()) {
-      for (const waiters of organization.waiting.values()) items.push(...waiters.map(({ item }) => item));
-      organization.waiting.clear();
+      items.push(...organization.waiting.clear().map(({ item }) => item));
       organization.waitingCount = 0;
       organization.waitingBytes = 0;
     }
@@ -117,27 +117,23 @@ export class Turns<T> {
     const slowPlaces = Math.max(1, Math.floor(this.#places / 2));
     const mayBeSlow = this.#slowUnderWay() < slowPlaces;
     for (const [name, organization] of this.#organizations) {
-      const [part] = organization.waiting.keys();
-      if (part === undefined || (!mayBeSlow && this.#isSlow(organization))) continue;
-      const waiter = this.#take(organization, part, 0);
-      if (waiter === null) continue;
-      toTheEnd(organization.waiting, part);
-      toTheEnd(this.#organizations, name);
+      if (!mayBeSlow && this.#isSlow(organization)) continue;
+      const waiter = organization.waiting.next();
+      if (waiter === undefined) continue;
+      this.#forget(organization, waiter);
+      this.#organizations.delete(name);
+      this.#organizations.set(name, organization);
       return this.#begin(organization, waiter.item);
     }
     return null;
   }
 
-  #take(organization: Organization<T>, part: string, position: number): Waiter<T> | null {
-    const own = organization.waiting.get(part) ?? [];
-    const [waiter] = own.splice(position, 1);
-    if (waiter === undefined) return null;
-    if (own.length === 0) organization.waiting.delete(part);
+  /** It waits no more. */
+  #forget(organization: Organization<T>, { bytes }: Waiter<T>): void {
     organization.waitingCount -= 1;
     this.#waiting -= 1;
-    organization.waitingBytes -= waiter.bytes;
-    this.#waitingBytes -= waiter.bytes;
-    return waiter;
+    organization.waitingBytes -= bytes;
+    this.#waitingBytes -= bytes;
   }
 
   #begin(organization: Organization<T>, item: T): Turn<T> {
@@ -179,12 +175,4 @@ export class Turns<T> {
       return;
     }
   }
-}
-
-/** Of the round. */
-function toTheEnd<V>(round: Map<string, V>, name: string): void {
-  const value = round.get(name);
-  if (value === undefined) return;
-  round.delete(name);
-  round.set(name, value);
 }

@@ -3,14 +3,12 @@ import type { Logger } from '../../core/logger.ts';
 import { OpenShares } from '../../core/open-shares.ts';
 import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
-import { Wakeup } from '../loops/wakeup.ts';
+import { lookMs, Wakeup } from '../loops/wakeup.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
 /** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
 const slots = 64;
 const maxPerTake = 16;
-/** How often a worker that leaves the bell to others looks for runs itself. */
-const lookMs = 250;
 /** A run that starts later than this after its slot is skipped. */
 const latestMs = 600_000;
 

@@ -6,14 +6,12 @@ import { OpenShares } from '../../core/open-shares.ts';
 import { maxTasksOfOrganization } from '../../data/tasks/task-kind.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
-import { Wakeup } from '../loops/wakeup.ts';
+import { lookMs, Wakeup } from '../loops/wakeup.ts';
 import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import type { TaskHandler } from './task-handler.ts';
 
 /** Tasks at the same time in one worker, besides its deliveries. */
 const slots = 32;
-/** How often a worker that gives some organizations no more slots looks for tasks of others. It leaves the doorbell to other workers meanwhile. */
-const lookMs = 250;
 
 export interface TaskRunnerOptions {
   queue: TaskQueue;
