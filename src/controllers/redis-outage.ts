@@ -10,7 +10,7 @@ const away = { reason: 'Unavailable', message: 'Redis does not answer; the gener
 const unknown: Finding = { status: 'Unknown', ...away };
 const no: Finding = { status: 'False', ...away };
 
-/** The message is always the same: the status is written once per outage. Objects that refer to it read that an earlier generation is in force. */
+/** The message never varies, so that the status is written once per outage. Objects that refer to this one see that an earlier generation is in force. */
 function judgementOf({ status }: { status?: { conditions?: Condition[] | undefined } | undefined }): Judgement {
   const before = status?.conditions?.find(({ type }) => type === 'Programmed');
   const isEarlierInForce = before?.status === 'True' || before?.reason === earlierInForce;

@@ -33,7 +33,7 @@ export interface Evaluation<Published> {
   unresolved?: Refusal;
   /** What is published does its work without what `unresolved` names. */
   isPartial?: boolean;
-  /** To be published; without it, what is published stays in force, disabled when the object is. */
+  /** The record to publish. Without one the published record stays in force, and is disabled when the object is disabled. */
   record?: Published;
   /** Where requests for the record go to. When workers never reach it, Accepted has the reason; the record is published all the same. */
   outgoing?: OutgoingAddress | undefined;

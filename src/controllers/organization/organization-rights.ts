@@ -29,7 +29,7 @@ export interface OrganizationRightsOptions {
   clock: Clock;
 }
 
-/** `pending`: not granted, or not yet in force at the API server; it is not reported. */
+/** `pending`: the right is not granted, or the API server does not apply it yet. It is not reported. */
 export type RightsState = { state: 'granted' } | { state: 'pending' | 'refused'; unresolved: Refusal; requeueAfterMs: number };
 
 const group = 'rbac.authorization.k8s.io';

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Removes history older than its retention, the oldest first. Unfinished messages are not in the history and stay.
--- An organization with an archive (includes/archive.lua) keeps what has not been written yet for a while longer. What is removed unwritten is counted as lost.
+-- An organization with an archive (includes/archive.lua) keeps records that are not archived yet for a while longer. Records that are removed before that
+-- are counted as lost.
 -- Its dead letters are archived, not removed.
 --
 -- KEYS: see ../shard/includes/shard.lua.

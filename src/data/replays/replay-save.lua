@@ -4,7 +4,7 @@
 --
 -- KEYS: see ../intake/includes/intake.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): identity; version that was read, or 0; the new state (JSON); place: `enter` adds the replay to
--- the running ones, of which there may be max_running, `end` removes it, absent: neither; month {name (YYYY-MM), messages to count in it, negative to give
+-- the running ones, of which at most max_running exist, `end` removes it, absent: neither; month {name (YYYY-MM), messages to count in it, negative to give
 -- back, limit, absent: none, is_last_try: the caller does not try fewer of them}, absent: nothing is counted; ids of queued and of ended messages.
 -- Reply: {'saved', step…}; else nothing is written: {'stale'} (another version is stored), {'many'} (enough others are running), {'quota', step…} (it would
 -- exceed the month). step…: untold_step() of ../intake/includes/intake.lua.

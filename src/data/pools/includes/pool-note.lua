@@ -1,6 +1,6 @@
 -- @include "../../tasks/includes/bounded-bell.lua"
 
--- Notes workers of which pool serve an organization. What waits for them is in lists whose keys end with the mark of the pool.
+-- Stores the pool whose workers serve an organization. Lists of waiting work for a pool have keys that end with its mark.
 --
 -- KEYS[1] is `pools`, [2] and [3] what the keys of the lists and of their bells begin with. ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
 local call = redis.call

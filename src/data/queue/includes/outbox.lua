@@ -1,12 +1,12 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/hints.lua"
 
--- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has F.outbox.shard, F.outbox.since_ms and
--- F.outbox.kind, which is one of:
+-- The outbox `out` of a shard: a stream of entries that the carrier (outbox-carrier.ts) takes to other shards. Every entry has
+-- F.outbox.shard, F.outbox.since_ms and F.outbox.kind, which is one of:
 --   x  messages of an event are to be made there (or here, where there are many): event, lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
 --      times where some have times, per line these (`;b…;x…`) or nothing. Workers of the release before ignore it: they make the messages without times.
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
---   w  further targets of an event are to be found (expand.lua): event, walk_from and walk_until, between which the walk goes on. The event has `<shard>w`
+--   w  find further targets of an event (expand.lua): event, walk_from and walk_until, between which the walk goes on. The event has `<shard>w`
 --      among its `far` meanwhile
 --   v  a message moves there: message, destination
 --   r  a message that came from there is gone: message     g  the same of the copy of an event: event
