@@ -30,13 +30,13 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   version: string;
   /** Where senders reach ingest, such as `https://hooks.example.com`; absent: it is not configured, and a Host header proves nothing. */
   publicIngestUrl?: string;
-  /** CIDRs of the proxies that say in `X-Forwarded-For` who asks. Default: none. */
+  /** CIDRs of the proxies whose `X-Forwarded-For` is trusted. Default: none. */
   trustedProxies?: readonly string[];
   /** The server has a unix socket and no port: who connects names the client as a trusted proxy does. Default: false. */
   isOnUnixSocket?: boolean;
   /** Null: every request needs credentials. Default: null. */
   loopback?: LoopbackOptions | null;
-  /** Browsers log in, and their cookies are credentials. False: there are no such operations, and a cookie says nothing. Default: true. */
+  /** Enables browser login; cookies are then credentials. False: login operations do not exist and cookies are ignored. Default: true. */
   takesSessions?: boolean;
   /** Refused credentials of one client; see `GuessBrake`. Default 60. */
   maxAuthFailuresPerMinute?: number;
@@ -131,7 +131,7 @@ function otherPages(
   app.use(() => {
     throw nothingHere();
   });
-  // Express knows it by its four parameters.
+  // Express requires the four parameters.
   const answerErrors: ErrorRequestHandler = (thrown, request, response, _next) => {
     answerError({ logger }, { response, path: requestTarget(request.originalUrl).path }, thrown);
   };

@@ -40,8 +40,8 @@ const securityHeaders = new Map([
 const notBuilt = `The console is not built. "node hack/web.ts dist/web" builds it in a source tree; "npm run build" builds it with the program.\n`;
 
 /**
- * The console at `/console`: its page at every path (a path is a state of the page), its files below `/console/assets/`. A browser that asks for `/` is
- * sent there. The build is read when it is first asked for; while there is none, the answer is 503 and says how to make it.
+ * The console at `/console`: its page at every path (a path is a state of the page), its files below `/console/assets/`. Browsers at `/` are
+ * redirected to it. The build is read at the first request; without one, the response is 503 with the command that makes it.
  */
 export function createConsole({ directory, ...settings }: ConsoleOptions, { logger }: { logger: Logger }): ConsoleHandler {
   let built: Promise<BuiltConsole | null> | undefined;

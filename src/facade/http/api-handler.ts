@@ -91,7 +91,7 @@ function clientOf({ request: { headers, socket } }: Exchange, { trustedProxies }
   };
 }
 
-/** Notes the request of a caller; RATE_LIMITED beyond the limit of the organization. */
+/** Counts the request of a caller; RATE_LIMITED beyond the limit of the organization. */
 async function admit(exchange: Exchange, { caller, access }: Identified, { services }: AnswerOptions): Promise<void> {
   const { response, path } = exchange;
   exchange.caller = caller;

@@ -17,11 +17,11 @@ const deepestFreeNesting = 512;
 const maxComplaints = 5;
 /** Of an object or list, but in the free field; no schema takes so many. */
 const maxMembers = 20_000;
-/** Of any object: the keys of a larger one take too long to be listed in one turn of the event loop. */
+/** Of any object: listing the keys of a larger one blocks the event loop too long. */
 const maxObjectMembers = 50_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A body of more bytes is read and judged in pieces. */
+/** A body of more bytes is read and validated in chunks. */
 export const largeBodyBytes = 64 * 1024;
 
 /**
@@ -203,7 +203,7 @@ function pathText(path: readonly PropertyKey[]): string {
 
 /**
  * VALIDATION_FAILED for nesting beyond 32 levels, UNKNOWN_FIELD for keys named `__proto__`, which code that copies objects trips over. `freeField`
- * holds what is handed on and not copied: there any key may be, and nesting of 512 levels.
+ * is passed through uncopied: it may have any keys and 512 levels of nesting.
  */
 function refuseHostileShapes(body: Record<string, unknown>, freeField?: string): void {
   inOnePiece(hostileShapes(body, freeField));

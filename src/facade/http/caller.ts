@@ -8,13 +8,13 @@ export interface ApiKeyCredential {
   sha256: string;
   /** Milliseconds since the epoch; null: never. */
   expiresAtMs: number | null;
-  /** How many keys stand above it: who made it, who made that one, and so on. */
+  /** Length of its chain of issuers: who made it, who made that one, and so on. */
   makers: number;
 }
 
 /** The authenticated sender of a request, acting in one organization: an API key, a user or service account of Kubernetes, or a person at the machine that runs standalone. */
 export interface Caller {
-  /** `id` of a user stands for its name, which may be any text. */
+  /** `id` of a user represents its name, which may be any text. */
   credential:
     | ApiKeyCredential
     | { type: 'user'; id: string; name: string; user: KubernetesUser }

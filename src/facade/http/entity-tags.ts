@@ -6,7 +6,7 @@ export function entityTag(...version: readonly (string | number)[]): string {
   return `"${version.join('.')}"`;
 }
 
-/** The tags that an `If-Match` names; null: any. A proxy that compresses answers marks their tags as weak: they name the same version. */
+/** The tags that an `If-Match` names; null: any. A compressing proxy makes tags weak: they name the same version. */
 export function ifMatchIn(header: string | undefined): readonly string[] | null {
   if (header === undefined) return null;
   const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

@@ -96,8 +96,8 @@ function webhookReason(code: ErrorCode): string {
 const defaultRetryAfterSeconds = 1;
 
 /**
- * Answers with what was thrown, in the form of the family that `path` (without the query) belongs to; an answer that has begun is broken off. What
- * is a defect or keeps a service away goes to the log.
+ * Sends the thrown error, in the form of the family that `path` (without the query) belongs to; a response that has begun is aborted. What
+ * is a defect or makes a service unavailable is logged.
  */
 export function answerError(
   { logger }: { logger: Logger },

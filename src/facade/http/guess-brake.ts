@@ -38,7 +38,7 @@ export class GuessBrake {
     this.#maxPerMinute = maxPerMinute;
   }
 
-  /** Returns what `verify` resolves to; rejects as it does, and with RATE_LIMITED in place of UNAUTHORIZED where `address` has no token left. */
+  /** Returns what `verify` resolves to; rejects as it does, and with RATE_LIMITED instead of UNAUTHORIZED if `address` has no token left. */
   async checkAfter<T>(address: string, verify: () => Promise<T>): Promise<T> {
     try {
       return await verify();
@@ -51,7 +51,7 @@ export class GuessBrake {
   /** Returns what `verify` resolves to; rejects as it does, and with RATE_LIMITED where `address` has no token left. */
   async checkBefore<T>(address: string, credential: string, verify: () => Promise<T>): Promise<T> {
     const digest = hash('sha256', credential, 'base64url');
-    // Many requests with a right credential that is not known yet take one token, not one each. The first of them must not wait a turn.
+    // Many requests with a valid credential that is not cached yet take one token, not one each. The first of them must not be delayed.
     const first = this.#firstChecks.get(digest);
     if (first !== undefined) await first;
     const bucket = this.#bucketOf(clientNetwork(address));

@@ -20,7 +20,7 @@ export interface Answer {
 export interface Idempotency {
   /** Left on what is made, the same for equal requests with the same key. */
   mark: string;
-  /** An equal request was begun before and broken off: what it made bears the mark. */
+  /** An equal request was begun before and aborted: its objects carry the mark. */
   isTakenOver: boolean;
 }
 

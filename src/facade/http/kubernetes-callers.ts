@@ -31,9 +31,9 @@ const scopes = Object.keys(verbsOfScope) as Scope[];
 type Rights = Pick<Caller, 'role' | 'scopes'>;
 
 /**
- * Callers with a token of Kubernetes instead of an API key: the namespace is the organization, and the rights there say what the
+ * Callers with a Kubernetes token instead of an API key: the namespace is the organization, and RBAC there determines what the
  * caller may do. A scope needs its verbs on every kind that the API serves; who may also make ApiKeys is an admin. What the
- * API server says is kept for a minute.
+ * API server replies is cached for a minute.
  */
 export class KubernetesCallers {
   readonly #options: KubernetesCallersOptions;
@@ -52,7 +52,7 @@ export class KubernetesCallers {
     return tokenShape.test(credential);
   }
 
-  /** When a token ends by what it says of itself, in milliseconds since the epoch; null: it does not say. */
+  /** Expiry that a token itself states, in milliseconds since the epoch; null: none. */
   static endMs(token: string): number | null {
     try {
       const claims: unknown = parsePlainJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
@@ -63,7 +63,7 @@ export class KubernetesCallers {
   }
 
   /**
-   * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account, and `anywhere` also the first one in
+   * `asked`: id or slug of the organization in the path; null: that of the namespace of the service account, and `anywhere` also the first one in
    * which the token has rights, of the 100 first by their slugs. UNAUTHORIZED
    * without a valid token, RESOURCE_NOT_FOUND without such an organization or any right in it, UNAVAILABLE when the API
    * server does not answer.
@@ -87,7 +87,7 @@ export class KubernetesCallers {
   /** What a user may do in a namespace; null: not even read. UNAVAILABLE when the API server does not answer. */
   async rightsIn(user: KubernetesUser, namespace: string): Promise<Rights | null> {
     const key = `${namespace} ${digest(JSON.stringify(user))}`;
-    // Most users have rights in few of many organizations: one review says of the others that there are none.
+    // Most users have rights in few of many organizations: one review rules out the others.
     const mayList = () => this.#options.access.may(user, namespace, { verb: 'list', resource: resources[0] ?? '*' });
     if (!this.#rights.has(key) && !(await this.#kept(this.#lists, key, { ask: mayList, keeps: () => true }))) return null;
     const rights = await this.#rightsFor(user, namespace);
@@ -156,7 +156,7 @@ export class KubernetesCallers {
     return { role: isAdmin ? 'admin' : role, scopes: granted };
   }
 
-  /** Requests that ask at the same time wait for one answer. What is refused is asked anew: it may be granted any moment. */
+  /** Concurrent requests share one review. A refusal is not cached: the right may be granted at any moment. */
   #kept<T>(
     cache: LRUCache<string, Promise<T>>,
     key: string,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LargeBodies, largeBodyLimits } from './large-bodies.ts';
 
-/** Work that is begun in the order of `begun` and ends when it is told to. */
+/** Work that records its start in `begun` and ends on command. */
 function held(bodies: LargeBodies, begun: string[]) {
   const ends: (() => void)[] = [];
   const send = (organization: string): Promise<void> =>

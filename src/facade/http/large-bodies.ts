@@ -16,7 +16,7 @@ interface Organization {
   waiting: (() => void)[];
 }
 
-/** Admits requests with large bodies, a few at a time: organizations that wait have their turns in the round. */
+/** Admits requests with large bodies, a few at a time: waiting organizations are served round-robin. */
 export class LargeBodies {
   /** Those that have some; who comes first is next. */
   readonly #organizations = new Map<string, Organization>();

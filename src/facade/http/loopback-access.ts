@@ -25,7 +25,7 @@ export class LoopbackAccess {
     return this.#options.isFromHere(request);
   }
 
-  /** `asked`: id or slug of the organization that the path names; null: none. RESOURCE_NOT_FOUND without such an organization. */
+  /** `asked`: id or slug of the organization in the path; null: none. RESOURCE_NOT_FOUND without such an organization. */
   async caller(registry: RegistryReader, asked: string | null): Promise<Caller> {
     const wanted = asked ?? this.#options.organization;
     const record = await registry.get('organization', (await registry.organizationIdBySlug(wanted)) ?? wanted);

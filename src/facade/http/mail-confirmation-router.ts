@@ -18,8 +18,8 @@ const headers = {
 };
 
 /**
- * The page where the owner of an address says whether it wants the e-mails of an organization. Programs that follow the links of e-mails change nothing: only
- * the form of the page decides. The token of the link is all that it asks for.
+ * The page where the owner of an address accepts or declines the e-mails of an organization. Programs that follow the links of e-mails change nothing: only
+ * the form of the page decides. It requires only the token of the link.
  */
 export function mailConfirmationRouter({
   recipients,
@@ -35,7 +35,7 @@ export function mailConfirmationRouter({
   const router = Router({ caseSensitive: true, strict: true });
   const asked = async (token: unknown): Promise<AskedRecipient | null> => {
     const recipient = typeof token === 'string' ? askedRecipient(token, keyring, clock.now()) : null;
-    // What is noted of an organization that is gone would never be removed.
+    // Entries of a deleted organization would never be removed.
     return recipient === null || (await registry.get('organization', recipient.org)) === null ? null : recipient;
   };
   router.use(mailConfirmationPath, (_request, response, next) => {

@@ -11,7 +11,7 @@ export const openRequestLimits = {
   scans: 85,
 };
 
-/** Shares the places of the API between organizations, and those of an organization between its credentials: see `takeShare`. */
+/** Shares the capacity of the API between organizations, and that of an organization between its credentials: see `takeShare`. */
 export class OpenRequests {
   readonly #all = new OpenShares({ ofOwner: openRequestLimits.all });
   readonly #scans = new OpenShares({ ofOwner: openRequestLimits.scans });
@@ -37,7 +37,7 @@ export class OpenRequests {
 /** Whose share is taken. */
 export interface ShareOwner {
   organization: string;
-  /** What asks in its name, which leaves places to others; null: it is not counted. */
+  /** The credential that the request counts to; null: it is not counted. */
   credential: string | null;
 }
 
@@ -54,7 +54,7 @@ export async function untilGone({ response, ended }: Work): Promise<void> {
 }
 
 /**
- * Takes a place until the work is over (`untilGone`), also when the client hangs up earlier. Throws RATE_LIMITED when the
+ * Holds a slot until the work is over (`untilGone`), also when the client hangs up earlier. Throws RATE_LIMITED when the
  * organization has too many, or the credential of what is left.
  */
 export function takeShare(shares: OpenShares, { organization, credential }: ShareOwner, work: Work, what: string): void {

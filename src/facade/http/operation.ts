@@ -35,9 +35,9 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   lastEventId: string | null;
   /** The header `x-posthorn-hop` of the request (`core/hops.ts`). */
   sentHop: string | string[] | undefined;
-  /** Judges the credentials of the request again; rejects as the request would be refused. */
+  /** Validates the credentials of the request again; rejects as the request would be refused. */
   recheck(): Promise<void>;
-  /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
+  /** Whether the response is YAML: the operation `offersYaml` and the client accepts it. */
   wantsYaml: boolean;
   /** Entity tags that the request takes for the record to change or delete; null: any. */
   ifMatch: readonly string[] | null;
@@ -81,7 +81,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   maxBodyBytes?: number;
   /** Field of the body that holds any JSON (`refuseHostileShapes`). */
   freeField?: string;
-  /** Field of the body that is a list of very many records, which are judged in pieces. */
+  /** Field of the body that is a list of very many records, which are validated in chunks. */
   records?: string;
   requestExample?: unknown;
   /** 204 has no `schema`, and neither have `bytes`. */
@@ -92,14 +92,14 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
     example?: unknown;
     /** Another success, of the same schema: see `Call.answerOtherwise`. */
     otherwise?: { status: 200 | 201; description: string };
-    /** The answer is a `StreamedAnswer` of bytes, as this says. */
+    /** Describes a `StreamedAnswer` of bytes. */
     bytes?: string;
-    /** The answer is a `StreamedAnswer` of Server-Sent Events, as this says. It stays open. */
+    /** Describes a `StreamedAnswer` of Server-Sent Events. It stays open. */
     events?: { description: string; example: string };
     /** Another type in which a `StreamedAnswer` may be. */
     otherContent?: { type: 'text/csv'; description: string; example: string };
   };
-  /** With `Accept: application/yaml` the answer is text, as this says. */
+  /** Description of the text response to `Accept: application/yaml`. */
   offersYaml?: { description: string; makeExample: () => string };
   /** Begins a session: its body has the credential, as `signInBody` (`sign-in.ts`), and the request needs no other. */
   signsIn?: true;
@@ -107,9 +107,9 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   signsOut?: true;
   /** Its answer has the version of the record as its `ETag`; a change or a deletion takes that as `If-Match`. */
   isVersioned?: true;
-  /** Takes a place of those that scan (`open-requests.ts`), though it is no list. */
+  /** Counts as a scan (`open-requests.ts`), though it is no list. */
   isScan?: true;
-  /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
+  /** `handle` is itself idempotent per Idempotency-Key for 24 hours: it returns the stored result. Refusals are not stored. */
   answersAgain?: boolean;
   /** Needs more than the scope `read` and changes nothing all the same. */
   looksOnly?: true;
@@ -125,7 +125,7 @@ export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodOb
   run(call: Call<Record<string, unknown>, unknown>): Promise<unknown>;
 }
 
-/** How a family judges a change of one of its records that custom resources keep. Writes nothing. */
+/** How a family validates a change of one of its records that custom resources keep. Writes nothing. */
 export interface ChangePlan {
   kind: ServedKind;
   /** The object that the path names, and its spec after a PATCH with this body. Field owners are ignored. Rejects with every other error of the PATCH. */

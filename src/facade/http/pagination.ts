@@ -11,7 +11,7 @@ export const pageQuery = {
   pageSize: pageSize.default(defaults.pageSize).describe('Records per page.'),
 };
 
-/** Of lists that are one answer unless pages are asked for. */
+/** Of lists that are one response unless pages are requested. */
 export const wholeListQuery = {
   page: page.optional().describe('Number of the page, from 1. Without page and pageSize the list is one answer.'),
   pageSize: pageSize.optional().describe(`Records per page; ${defaults.pageSize} where only page is sent.`),
@@ -34,7 +34,7 @@ export function cutPage<T>(all: readonly T[], { page, pageSize }: { page: number
   return { items: all.slice((page - 1) * pageSize, page * pageSize), pagination: { total: all.length, page, pageSize } };
 }
 
-/** The members of the page that is asked for; without one all, at most `largest`. Past the last page there are none. */
+/** The members of the requested page; without one all, at most `largest`. Past the last page there are none. */
 export function cutWholeList<T>(
   all: readonly T[],
   sent: { page?: number | undefined; pageSize?: number | undefined },
@@ -50,7 +50,7 @@ export const cursorQuery = {
   cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of the answer before.'),
 };
 
-/** What descriptions of lists with filters say. */
+/** Text for descriptions of lists with filters. */
 export const pagesAreFilled = 'A page may be short: `hasMore` tells whether there are more.';
 export const searchesEnd = 'With `where` a page may be empty and lead on.';
 export const unknownIds = 'A filter by an unknown id or event type without history is 404.';
@@ -71,7 +71,7 @@ export function cursorPageOf(item: z.ZodType) {
   return z.object({ data: z.array(item).describe('The records.'), pagination: cursorPaginationRecord });
 }
 
-/** Of a page that was looked for with filters. */
+/** Of a filtered page. */
 export function scannedPagination({ nextCursor, scanned }: { nextCursor: string | null; scanned: number }) {
   return { ...cursorPagination(nextCursor), scanned };
 }

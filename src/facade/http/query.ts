@@ -30,7 +30,7 @@ export const queryFlag = z
 const lists = new WeakSet<z.ZodType>();
 const maxListed = 100;
 
-/** Several values, separated by commas or each in a parameter of its own; what stands there twice counts once. */
+/** Several values, separated by commas or each in a parameter of its own; duplicates count once. */
 export function queryList<Item extends z.ZodType<unknown, string>>(item: Item, description: string, max = maxListed) {
   const list = z
     .union([z.string(), z.array(z.string())])
@@ -60,7 +60,7 @@ function withPlusSign(value: unknown): unknown {
 const cacheBuster = '_';
 
 /**
- * INVALID_QUERY names what is out of range, and a name that the schema does not know: a misspelt filter would find everything. Where there is
+ * INVALID_QUERY names what is out of range, and unknown parameters: a misspelt filter would match everything. Where there is
  * no schema nothing can be misspelt, and everything is ignored.
  */
 export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined, raw: Record<string, unknown>): z.output<Query> {
@@ -103,7 +103,7 @@ export function timeRange(
   return { fromMs: sinceEpoch(fromMs), toMs: sinceEpoch(toMs) };
 }
 
-/** Nothing is older than 1970, and the indexes know no time before it. */
+/** Nothing is older than 1970, and the indexes support no time before it. */
 function sinceEpoch(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.max(0, ms);
 }

@@ -29,7 +29,7 @@ export function countedAs(path: string): Counted {
   return sendPath.test(path) ? 'send' : 'request';
 }
 
-/** Counts `count` of them, and says so in the `X-RateLimit-*` headers of `response`, when there is one; RATE_LIMITED beyond the limit. */
+/** Counts `count` of them and sets the `X-RateLimit-*` headers of `response`, when there is one; RATE_LIMITED beyond the limit. */
 export async function limitRate(
   rateLimiter: RateLimiter,
   caller: Counting,
@@ -66,7 +66,7 @@ export function bodyCharge(bytes: number): number {
   return Math.floor(bytes / bytesPerRequest);
 }
 
-/** How many requests the work of a request counts as, beyond itself: `waits` as `LoopTurn` tells them. */
+/** How many additional requests the work of a request counts as: `waits` as counted by `LoopTurn`. */
 export function workCharge(waits: number): number {
   return Math.floor(waits / turnsPerRequest);
 }

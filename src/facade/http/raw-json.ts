@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../resources/field-tree.ts';
 
-/** JSON text that is answered as it stands: of one that is read and written again large numbers lose digits, and keys that come twice are gone. */
+/** JSON text that is sent unchanged: reparsing would lose digits of large numbers and duplicate keys. */
 export class RawJson {
   readonly text: string;
 
@@ -10,7 +10,7 @@ export class RawJson {
   }
 }
 
-/** JSON text of a value, in which `RawJson` stands as it is. */
+/** JSON text of a value that contains `RawJson` unchanged. */
 export function jsonText(value: unknown): string {
   const texts: string[] = [];
   // Random, so that nothing in the value is taken for it.

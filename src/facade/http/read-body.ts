@@ -5,7 +5,7 @@ import { PosthornError } from '../../core/errors.ts';
 const noBytes = Buffer.alloc(0);
 
 /**
- * Reads the body of a request, unpacked when the client has compressed it. Rejects with the errors of express' body reader, of which those of
+ * Reads the body of a request, decompressed if necessary. Rejects with the errors of express' body reader, of which those of
  * larger bodies come once the client has sent them.
  */
 export async function readBody(request: UnreadRequest, response: ServerResponse, limit: number): Promise<Buffer> {

@@ -20,7 +20,7 @@ function work() {
   return { response, ended, end, over };
 }
 
-/** Asks for room; `is` says what became of that. */
+/** Requests memory; `is` is its state. */
 function asked(memory: RequestMemory, organization: string, bytes: number, signal?: AbortSignal) {
   const own = { ...work(), is: 'waiting' as unknown };
   memory.hold(organization, bytes, own, signal).then(
@@ -84,7 +84,7 @@ test.each<[string, Record<string, string>, number]>([
 
 test('every file of the API that reads payloads of events takes room for them', () => {
   const root = new URL('../', import.meta.url).pathname;
-  // The room for the body of its request is larger.
+  // The memory for the body of its request is larger.
   const withBody = ['families/webhooks/sending/repeated-event.ts'];
   const reads = /(?:messages|webhookMessages)\.(?:event|payload|failedSamples)\(|\bpayloads\.read\(/i;
   const readers = globSync('**/*.ts', { cwd: root })

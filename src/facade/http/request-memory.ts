@@ -7,23 +7,23 @@ import { untilGone, type Work } from './open-requests.ts';
 export const requestMemoryLimits = {
   bytes: 128 * 1024 * 1024,
   ofOrganization: 32 * 1024 * 1024,
-  /** Less takes no room: the number of requests of an organization bounds it. */
+  /** Less needs no reservation: requests per organization are bounded. */
   freeBytes: 16 * 1024,
-  /** For so long a request waits for its room. */
+  /** Maximum wait of a request for its memory. */
   waitMs: 10_000,
 };
 
-/** What becomes of a payload on its way to the client, as a multiple of its size: as it is stored, as text, as JSON, as it is sent. */
+/** Memory of a payload on its way to the client, as a multiple of its size: as it is stored, as text, as JSON, as it is sent. */
 const copies = 4;
-/** Memory for a payload that is read whole, of which there is no larger one than 1 MiB. */
+/** Memory for a payload that is read whole; the maximum size is 1 MiB. */
 export const wholePayloadMemory = copies * 1024 * 1024;
 
-/** Memory for a payload that is sent in pieces as it is stored, of which none is larger. */
+/** Memory for a payload that is sent in stored chunks; the maximum chunk. */
 export const payloadPieceMemory = 1024 * 1024;
 
 const unit = 64 * 1024;
 
-/** Shares the memory of a process of the API between organizations: a request waits until there is room for what it reads. */
+/** Shares the memory of an API process between organizations: a request waits until its reads fit. */
 export class RequestMemory {
   readonly #budget: OrganizationBudget;
 
@@ -32,7 +32,7 @@ export class RequestMemory {
     this.#budget = new OrganizationBudget({ places: bytes / unit, placesOfOrganization: ofOrganization / unit, clock, waitMs });
   }
 
-  /** Resolves when the organization may hold so many bytes more, which it does until its work is over (`untilGone`). RATE_LIMITED when there is no room in time. */
+  /** Resolves when the organization may hold so many bytes more; they are released with its work (`untilGone`). RATE_LIMITED on timeout. */
   async hold(organization: string, bytes: number, work: Work, signal?: AbortSignal): Promise<void> {
     if (bytes <= requestMemoryLimits.freeBytes) return;
     const places = Math.ceil(Math.min(bytes, requestMemoryLimits.ofOrganization) / unit);

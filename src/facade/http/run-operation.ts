@@ -25,7 +25,7 @@ import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 export interface RunOptions {
   services: FacadeServices;
-  /** Where clients reach the API; absent: what their Host header says. */
+  /** The public URL of the API; absent: taken from the Host header. */
   publicIngestUrl?: string | undefined;
   /** Below which clients reach the API, as `/posthorn`; empty: below nothing. */
   basePath: string;
@@ -35,21 +35,21 @@ export interface RunOptions {
   memory: RequestMemory;
 }
 
-/** What a request asks for. `path`: below `/api` or the organization. */
+/** The requested resource. `path`: below `/api` or the organization. */
 export interface Requested {
   operation: Operation;
   caller: Caller;
   access: Access;
   client: Client;
-  /** What was read of the request to know who sends it; undefined: nothing. */
+  /** Bytes of the body that authentication has read; undefined: none. */
   bodyBytes?: Buffer | undefined;
   path: string;
   params: Readonly<Record<string, string>>;
-  /** The caller, judged anew. */
+  /** The caller, revalidated. */
   identifyAgain(): Promise<Caller>;
 }
 
-/** That of a POST that takes none is read to be refused: who sends fields wants something of them. */
+/** That of a POST without one is read to be refused: a sender of fields expects an effect. */
 function readsBody({ method, body }: Operation): boolean {
   return body !== undefined || method === 'POST';
 }

@@ -45,7 +45,7 @@ export function setCookieHeader(request: IncomingMessage, basePath: string, valu
   return `${cookieName}=${value}; Max-Age=${maxAgeSeconds}; Path=${basePath}/; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** Whether the browser asks this machine by plain HTTP, where it would not send a cookie that is `Secure` (not all of them do). */
+/** Whether the browser uses loopback over plain HTTP, where it would not send a `Secure` cookie (not all browsers do). */
 function isPlainLoopback({ headers, socket }: IncomingMessage): boolean {
   const { host, origin, 'x-forwarded-proto': proto = '' } = headers;
   const isHttps =

@@ -36,7 +36,7 @@ const pageBelow = (basePath: string): string => `<!doctype html>
 const startBelow = (basePath: string): string =>
   `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });\n`;
 
-/** `/openapi.json`, and `/docs` with Swagger UI from this server alone, whose addresses begin with `basePath`. The document is made when it is first asked for. */
+/** `/openapi.json`, and `/docs` with Swagger UI from this server alone, whose addresses begin with `basePath`. The document is made at the first request. */
 export function docsRouter(makeDocument: () => Promise<object>, basePath: string): Router {
   const router = Router({ caseSensitive: true });
   let document: Promise<Buffer> | undefined;

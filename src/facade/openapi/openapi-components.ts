@@ -30,7 +30,7 @@ export class Components {
     return '$ref' in whole ? whole : this.refer('schemas', envelopeName(whole) ?? name, whole);
   }
 
-  /** JSON Schema of what is sent, under this name; `change` makes of it what the document says. */
+  /** JSON Schema of what is sent, under this name; `change` adapts it for the document. */
   sent(schema: z.ZodType, name: string, change: (body: Json) => Json): Json {
     return this.refer('schemas', name, change(this.#written(schema, 'input')));
   }
@@ -105,7 +105,7 @@ export class Components {
     return typeof property['$ref'] === 'string' ? property : isRecord(items) && typeof items['$ref'] === 'string' ? items : null;
   }
 
-  /** A schema that is written where it stands, such as that of a query. */
+  /** An inline schema, such as that of a query. */
   inline(schema: z.ZodType): Json {
     return this.#written(schema, 'output');
   }
@@ -130,7 +130,7 @@ const fewestShared = 5;
 const reference = '#/components/schemas/';
 const changeOf = (id: string): string => (id.endsWith('Change') ? id : `${id}Change`);
 
-/** Whether a default stands in it, or a reference to one of these parts. */
+/** Whether it contains a default, or a reference to one of these parts. */
 function says(value: unknown, parts: ReadonlySet<string>): boolean {
   if (Array.isArray(value)) return value.some((each) => says(each, parts));
   if (typeof value !== 'object' || value === null) return false;
@@ -160,7 +160,7 @@ function propertiesWithoutDefaults(properties: unknown, renamed: ReadonlySet<str
 
 /**
  * Without what the document does not need: Kubernetes' own keywords, the bounds of integers that zod always gives, ids, the dialect and what a format
- * says, too. The parts that it refers to are added to `parts`.
+ * implies. The parts that it refers to are added to `parts`.
  */
 function tidied(schema: object, parts: Record<string, Json>): Json {
   const kept = Object.entries(schema).flatMap(([name, value]): [string, unknown][] => {
@@ -188,7 +188,7 @@ function isNeedless(name: string, value: unknown, schema: object): boolean {
   return name === 'propertyNames' && JSON.stringify(value) === '{"type":"string"}';
 }
 
-/** What may be null has two types: shorter than two schemas, and the form that generators know. Variants say more than the object that they are. */
+/** A nullable field has two types: shorter than two schemas, and supported by generators. Variants are more specific than the object that they are. */
 function withTypes(schema: Json): Json {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf)) return schema;
@@ -203,7 +203,7 @@ function withTypes(schema: Json): Json {
   return { ...first, type: [first['type'], 'null'], ...rest };
 }
 
-/** What zod says of every integer. */
+/** zod adds this to every integer. */
 function isBoundOfIntegers(value: unknown): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(2 * value);
 }

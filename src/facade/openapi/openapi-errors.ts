@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 
 /** Codes that any operation can answer: 404 below the path of another organization. */
 const everywhere: readonly ErrorCode[] = ['RESOURCE_NOT_FOUND', 'NOT_FOUND', 'RATE_LIMITED'];
-/** What stands once for all operations, as their `default`: what does not depend on them, 405 to other methods of their paths among it. */
+/** Responses that all operations share as their `default`: independent of the operation, such as 405 to other methods of their paths. */
 const otherwise: readonly ErrorCode[] = [
   'UNAUTHORIZED',
   'FORBIDDEN',
@@ -95,7 +95,7 @@ function inForm(form: ErrorForm, name: string): string {
   return name.startsWith(namesOfForms[form]) ? name : namesOfForms[form] + name;
 }
 
-/** Such as `ALREADY_EXISTS, IDEMPOTENCY_CONFLICT.` The status says the rest. */
+/** Such as `ALREADY_EXISTS, IDEMPOTENCY_CONFLICT.` The status implies the rest. */
 export function describeCodes(codes: readonly ErrorCode[]): string {
   return `${codes.join(', ')}.`;
 }

@@ -7,7 +7,7 @@ const idTail = 'mzxw6ytboi4dsnrrgq3tkojqge';
 const messageIdTail = '00m2k3x7q4uabcdefghijklmnop';
 const time = '2026-01-31T12:00:00.000Z';
 
-/** The ids of what stands below a path, such as `dst_…` of `destinations`. */
+/** The ids of resources below a path, such as `dst_…` of `destinations`. */
 const ids: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.values(kinds).map(({ plural, idPrefix }) => [plural, idPrefix + idTail])),
   events: `evt_${messageIdTail}`,
@@ -92,7 +92,7 @@ export function exampleOf(given: unknown, context: ExampleContext, name = ''): u
   }
 }
 
-/** An object that may be null is shown as null: which of its fields belong together the schema does not say. */
+/** A nullable object is shown as null: the schema does not define which of its fields belong together. */
 function choice(choices: readonly unknown[], context: ExampleContext, name: string): unknown {
   const isObject = choices.some((each) => resolved(each, context.schemas)['type'] === 'object');
   const isNullable = choices.some((each) => resolved(each, context.schemas)['type'] === 'null');
@@ -110,7 +110,7 @@ function objectOf(node: Json, context: ExampleContext): Json {
   return Object.fromEntries(properties.map(([name, property]) => [name, exampleOf(property, context, name)]));
 }
 
-/** What a field holds is another record than the one that it stands in, but for the lists of a family. */
+/** A nested record differs from the one around it, except in the lists of a family. */
 function within(context: ExampleContext, name: string): ExampleContext {
   if (name === '' || name === 'data' || name === 'datum') return context;
   const value = context.known[name];
@@ -123,7 +123,7 @@ function resolved(schema: unknown, schemas: Json): Json {
   return typeof reference === 'string' ? resolved(schemas[reference.replace('#/components/schemas/', '')], schemas) : schema;
 }
 
-/** Whether a value of another example has the type that the schema asks for, and a list the fields of its items; no deeper. */
+/** Whether a value of another example has the type of the schema, and a list the fields of its items; no deeper. */
 function fits(node: Json, value: unknown, schemas: Json): boolean {
   if (Array.isArray(value) && isRecord(value[0])) {
     const { required } = resolved(node['items'], schemas);

@@ -5,7 +5,7 @@ import { pascal } from './openapi-errors.ts';
 
 type Json = Record<string, unknown>;
 
-/** A field of a schema: where it stands, and in which component. */
+/** A field of a schema: its position, and its component. */
 interface Use {
   properties: Json;
   field: string;
@@ -62,7 +62,7 @@ function saved(text: string, name: string, uses: number): number {
   return uses * (text.length - ref) - text.length - `"${name}":,`.length;
 }
 
-/** What is alike in all of its uses, in whatever order it is written, as text; null for a mere reference, and for what must stand at the field itself. */
+/** The canonical text of a property, equal in all of its uses; null for a mere reference, and for keywords that must stay at the field itself. */
 function shareable(property: unknown): string | null {
   if (!isRecord(property) || 'deprecated' in property || 'readOnly' in property) return null;
   const rest = withoutDefault(property);
@@ -74,7 +74,7 @@ function withoutDefault(property: unknown): Json {
   return rest;
 }
 
-/** All fields of the components; those within a field where `goesIn` says so. */
+/** All fields of the components; those within a field if `goesIn` returns true. */
 function usesIn({ schemas }: Components, goesIn: (property: unknown) => boolean): Use[] {
   const uses: Use[] = [];
   const visit = (value: unknown, owner: string): void => {

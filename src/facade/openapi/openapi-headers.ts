@@ -21,7 +21,7 @@ export type AnswerHeader = keyof typeof answerHeaders;
 
 export const withLimit: readonly AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
 
-/** References to the headers, where something depends on them. What any answer has, or any answer to a write, the description of the API tells. */
+/** References to the headers of single responses. The description of the API documents those of all responses or all writes. */
 export function headersOf(names: readonly AnswerHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

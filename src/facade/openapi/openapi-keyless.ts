@@ -15,7 +15,7 @@ export interface KeylessErrors {
   noun: string;
   /** By what answers the path. */
   ofHandler: readonly ErrorCode[];
-  /** By the server, before it has looked at the path. */
+  /** By the server, before it has parsed the path. */
   ofServer: readonly ErrorCode[];
   /** Sent once the limit was checked, if there is one. */
   afterLimit: readonly ErrorCode[];

@@ -30,7 +30,7 @@ const ifMatch = {
 
 /**
  * The OpenAPI 3.1 document of the families, of ingest and of the links to payloads, with every error; its servers are below `basePath`. Making it takes a good part of a second: after each operation what else
- * the process has to do gets its turn.
+ * the process has to do may run.
  */
 export async function openApiDocument(families: readonly Family[], version: string, basePath = ''): Promise<Json> {
   const components = new Components();
@@ -125,7 +125,7 @@ function describe(operation: Operation, family: Family, components: Components):
   };
 }
 
-/** Where the summary says nearly all. */
+/** Where the summary is nearly complete. */
 function standardDescription({ method, answer }: Operation): string {
   if (method === 'DELETE') return 'It cannot be undone.';
   return answer.description;
@@ -229,7 +229,7 @@ function requestOf(operation: Operation, components: Components): Json {
   if (body === undefined) return {};
   // PUT and PATCH of a record take the same.
   const name = `${pascal(operationId.replace(/^put(?=[A-Z])/, 'update'))}Body`;
-  // Generators make nothing of an object that has one of several sets of required fields: descriptions tell them.
+  // Generators ignore alternative sets of required fields: descriptions document them.
   const change = ({ anyOf: _, oneOf: __, ...schema }: Json): Json => ({
     ...schema,
     properties: { ...members(schema['properties']), ...readOnlyProperties(operation, members(schema['properties'])) },

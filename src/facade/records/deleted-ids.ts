@@ -25,7 +25,7 @@ export function mayHaveHistory(kind: DeletableKind): kind is Extract<DeletableKi
 }
 
 /**
- * Whether the organization had something with this id, of which the caller knows that it is not there. Ids of records stay their organization's for good.
+ * Whether the organization had an object with this id, which the caller did not find. Record ids belong to their organization for good.
  * Deleted applications and endpoints are known for 90 days, or as long as there are messages of them. Of the other kinds without a record nothing is known.
  */
 export async function wasDeleted(call: Call, kind: DeletableKind, id: string): Promise<boolean> {

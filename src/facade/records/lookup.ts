@@ -25,7 +25,7 @@ export async function find<K extends ServedKind>(call: Place, kind: K, idOrSlug:
   return object;
 }
 
-/** The same for what only reads: while the store is away, the object as this replica saw it last. */
+/** The same for reads: while the store is unavailable, the object as this replica saw it last. */
 export async function findToRead<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K>> {
   try {
     return await find(call, kind, idOrSlug);

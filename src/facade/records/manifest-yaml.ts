@@ -30,7 +30,7 @@ export function credentialsSecretName(kind: ConfigurationKind, slug: string): st
   return kind === 'Destination' ? `${slug}-credentials` : `${slug}.${kinds[kind].noun.replaceAll(' ', '-')}-credentials`;
 }
 
-/** The resource as it may be kept in Git: without its namespace and what the server sets, with its id. `spec` may take the place of its own. */
+/** The resource as it may be kept in Git: without its namespace and server-set fields, with its id. `spec` may replace its own. */
 export function manifestOf(object: PosthornObject<ConfigurationKind>, spec: unknown = object.spec): Manifest {
   const { name, labels } = object.metadata;
   return {

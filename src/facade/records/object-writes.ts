@@ -21,7 +21,7 @@ const beingTried = new Set<string>();
 /**
  * Makes an object under `slug.exact`, or under the first free one of `slug.base`, `-2`, `-3`, …: the store's
  * ALREADY_EXISTS decides, so that slugs are unique over all replicas. FORBIDDEN beyond the limit of the organization.
- * `mark` is left on it (`request-marks.ts`).
+ * Stores `mark` on it (`request-marks.ts`).
  */
 export async function createObject<K extends ServedKind>(
   call: Call,
@@ -95,7 +95,7 @@ export async function changeSpec<K extends ServedKind>(
   }
 }
 
-/** Deletes exactly this object, and only as it was read where `version` is given (else CONFLICT); that it is gone already is as good. */
+/** Deletes exactly this object, and only as it was read where `version` is given (else CONFLICT). Succeeds if it is absent. */
 export async function deleteObject(
   place: Place,
   { kind, metadata: { name, namespace, uid } }: { kind: ServedKind; metadata: { name: string; namespace?: string; uid: string } },

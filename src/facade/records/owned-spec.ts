@@ -24,7 +24,7 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
 
   refuseForeignChanges({ before, after, changed, removed }, managedFields);
   const ours = entriesOf(managedFields).filter(({ manager }) => manager === facadeManager);
-  // In a cluster nobody owns an empty list: it is given always, so that it does not go with the last field beside it, and null takes it away.
+  // In a cluster nobody owns an empty list: it is always sent, so that it does not go with the last field beside it; null removes it.
   const emptied = emptyLists({ spec: desired }, root, []);
   const applied = new Set([...changed, ...reordered, ...emptied, ...ours.flatMap(({ paths }) => paths)]);
   const cleared = new Set(emptyLists({ spec: current }, root, []).filter((path) => removed.includes(path)));
@@ -122,7 +122,7 @@ interface Change {
   cleared: ReadonlySet<string>;
 }
 
-/** The members of `value` that stand in `applied`, the keys of list items with such members, and null for what is `cleared`. */
+/** The members of `value` that `applied` contains, the keys of list items with such members, and null for what is `cleared`. */
 function project(value: unknown, node: FieldNode, path: readonly string[], change: Change): unknown {
   const { applied, cleared } = change;
   const isApplied = applied.has(pathText(path));

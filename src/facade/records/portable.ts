@@ -48,7 +48,7 @@ export const exportIds = z
     'Ids or slugs, separated by commas; all when absent. Unknown ones are left out: missingIds names them, in manifests a comment at the top.',
   );
 
-/** What an export document says where ids are unknown. */
+/** Placeholder in an export for unknown ids. */
 export const missingIdsField = {
   missingIds: z.array(z.string()).optional().describe('The ids of the query that are unknown; absent when there are none.'),
 };

@@ -73,7 +73,7 @@ function givenName({ spec }: PosthornObject<ServedKind>): string | undefined {
   return 'name' in spec ? spec.name : undefined;
 }
 
-/** The value in a spec that a sent one means: not sent, it stays as it is; null takes it away. */
+/** The spec value of a sent one: an omitted field stays as it is; null removes it. */
 export function clearableToSpec<T>(sent: T | null | undefined, current: T | undefined): T | undefined {
   return sent === undefined ? current : (sent ?? undefined);
 }

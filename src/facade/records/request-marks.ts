@@ -3,7 +3,7 @@ import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 
-/** Says by which request an object was made: one with an Idempotency-Key, or an import. */
+/** Identifies the request that made an object: one with an Idempotency-Key, or an import. */
 export const markAnnotation = 'posthorn.dev/idempotency';
 
 /** The mark of one of several objects that a request makes. */
@@ -11,7 +11,7 @@ export function itemKey(mark: string, place: number): string {
   return `${mark}.${place}`;
 }
 
-/** The place of an object among those that a request has made; null for any other, also of an equal request so long ago that its key is forgotten. */
+/** Index of the object within the request that made it; null if another request did, also an equal one whose key has expired. */
 export function placeUnder(call: Call, mark: string, { metadata }: PosthornObject<ServedKind>): number | null {
   const [own, place] = metadata.annotations?.[markAnnotation]?.split('.') ?? [];
   const isOlder = Date.parse(metadata.creationTimestamp) < call.services.clock.now() - idempotentAnswersKeptMs;
@@ -26,7 +26,7 @@ export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Pro
   return null;
 }
 
-/** All objects that a request has made of several, with their places; not what is being deleted. */
+/** All objects that one request has made, with their indexes; not what is being deleted. */
 export async function madeUnder<K extends ServedKind>(call: Call, kind: K, mark: string): Promise<[place: number, ObjectOf<K>][]> {
   const made: [number, ObjectOf<K>][] = [];
   for await (const object of stored(call, kind)) {

@@ -37,7 +37,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   fieldCodes?: FieldCodes;
   /** Fields of `body` that a create must have. */
   required: readonly (keyof z.output<Body> & string)[];
-  /** Fields of `body` that stand for others: `toSpec` never sees them. */
+  /** Aliases of fields of `body`: `toSpec` never sees them. */
   synonyms?: Synonyms<NoInfer<K>>;
   /** For fields in `required`, another one that does as well. */
   standIns?: { readonly [field in keyof z.output<Body> & string]?: keyof z.output<Body> & string };
@@ -47,7 +47,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
   /** Follows `… cannot be changed: `. */
   whyImmutable?: string;
-  /** The list is one answer of all records, `{data}`, unless pages of it are asked for. */
+  /** The list is one response of all records, `{data}`, unless pages are requested. */
   isListedWhole?: true;
   /** A change may be sent with PUT, too. */
   alsoPut?: true;
@@ -76,7 +76,7 @@ export function resourceDefinition<K extends ServedKind, Body extends z.ZodObjec
   return {
     ...definition,
     synonyms,
-    // What takes the place of a synonym is of the type of its field.
+    // The field of a synonym has the same type.
     toSpec: async (input) => definition.toSpec({ ...input, body: (await withoutSynonyms(synonyms, input)) as z.output<Body> }),
   };
 }

@@ -98,7 +98,7 @@ export async function judgeChange<K extends ServedKind, Body extends z.ZodObject
   refuseInadmissible(call, kind, spec, current);
 }
 
-/** How a family judges the body of its PATCH without writing. `body` and `reading`: as of the operation. */
+/** How a family validates the body of its PATCH without writing. `body` and `reading`: as of the operation. */
 export function changePlan<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
   body: Body,

@@ -30,7 +30,7 @@ export async function secretMadeBefore(call: Call, object: SecretOwner, ref: Sec
   return call.idempotency?.isTakenOver === true && ref.key.endsWith(`-${keySuffix(call, 0)}`) ? await readSecret(call, object, ref) : null;
 }
 
-/** Under an Idempotency-Key it says by which request the value was made. `place`: of the value in its write. */
+/** With an Idempotency-Key it identifies the request. `place`: index of the value in its write. */
 function keySuffix({ idempotency }: Call, place: number): string {
   if (idempotency === null) return base32(randomBytes(5));
   return base32(createHash('sha256').update(`${idempotency.mark}\n${place}`).digest().subarray(0, 5));
@@ -77,8 +77,8 @@ export class SecretDraft {
   }
 
   /**
-   * The spec with new references for what the API has stored and the spec keeps, when it sends credentials to another place than the current one: a
-   * Secret serves the place that it was made for. The caller has judged that the credentials may go there.
+   * The spec with new references for stored credentials that the spec keeps, when it sends credentials to another destination than the current one: a
+   * Secret serves one destination only. The caller has authorized the move.
    */
   async moved<S extends Spec>(spec: S): Promise<S> {
     const current = this.#current;
@@ -94,7 +94,7 @@ export class SecretDraft {
     return next.size === 0 ? spec : withSecretRefs(spec, (ref) => next.get(refText(ref)) ?? ref);
   }
 
-  /** Writes each new value into a Secret that `owner` alone may use, at the place that its spec names, and that is deleted with it. */
+  /** Writes each new value into a Secret that `owner` alone may use, named as in its spec, and that is deleted with it. */
   async store(owner: SecretOwner): Promise<void> {
     const { caller, services } = this.#call;
     const { id, namespace } = caller.organization;
@@ -171,7 +171,7 @@ export function secretRefsIn(spec: unknown): SecretKeyRef[] {
   return secretUsesIn(spec).map(({ reference }) => reference);
 }
 
-/** The value with other references in place of its own. */
+/** The value with its references replaced. */
 function withSecretRefs<T>(value: T, change: (ref: SecretKeyRef) => SecretKeyRef): T;
 function withSecretRefs(value: unknown, change: (ref: SecretKeyRef) => SecretKeyRef): unknown {
   if (Array.isArray(value)) return value.map((item) => withSecretRefs(item, change));

@@ -84,7 +84,7 @@ export interface SentSharing {
 }
 
 /**
- * What the spec shall say of sharing. VALIDATION_FAILED for what another organization does not share, which has the same message as what it does
+ * The new sharing of the spec. VALIDATION_FAILED for what another organization does not share, which has the same message as what it does
  * not have, and for a content beside that of the other organization; as it was shown it may be sent back.
  */
 export async function sharingToSpec(

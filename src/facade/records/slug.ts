@@ -6,7 +6,7 @@ export type WantedSlug = { exact: string } | { base: string };
 
 /** Of slugs that are given or made here; objects from elsewhere may have longer ones. */
 export const longestSlug = 50;
-/** Units of a name that are looked at, as many as one may have: records of an import are judged later. */
+/** Units of a name that are read, the maximum of a name: records of an import are validated later. */
 const longestName = 400;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 

@@ -31,7 +31,7 @@ interface Input<K extends ServedKind> {
 }
 
 /**
- * The body with fields in place of their synonyms. A record that is sent back has both: the one that was changed counts. VALIDATION_FAILED when both
+ * The body with fields in place of their synonyms. A record that is sent back has both: the changed one counts. VALIDATION_FAILED when both
  * were, or a new record has both, and they differ.
  */
 export async function withoutSynonyms<K extends ServedKind>(
@@ -55,7 +55,7 @@ export async function withoutSynonyms<K extends ServedKind>(
   return fields;
 }
 
-/** VALIDATION_FAILED for a body that says a field and its synonym, and not the same: for one that is no record sent back, such as one of a document. */
+/** VALIDATION_FAILED for a body in which a field and its synonym differ and that is no record sent back, such as one of a document. */
 export async function refuseContradictions<K extends ServedKind>(
   synonyms: Synonyms<K>,
   { call, body }: { call: Call; body: Readonly<Record<string, unknown>> },

@@ -15,7 +15,7 @@ import { idOf } from './lookup.ts';
 const notYetInForce = 'not yet in force';
 const cacheDeadlineMs = 5000;
 
-/** Whether the cached object came to satisfy `isReached` within the time. Looks at once, then at each change. */
+/** Whether the cached object satisfies `isReached` within the time. Checks at once, then at each change. */
 function waitForCache<K extends Kind>(
   cache: ResourceCache<K>,
   key: Key,
@@ -39,7 +39,7 @@ function waitForCache<K extends Kind>(
 /** What a holder of the lock of the organization wrote last of one kind; generation null: deleted. */
 const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.string(), generation: z.int().nullable() });
 
-/** An object, as far as it says which one it is and how far it has changed. */
+/** The identity and version of an object. */
 export interface Written {
   kind: ServedKind;
   metadata: { namespace?: string; name: string; uid: string; generation?: number };
@@ -50,7 +50,7 @@ export function noteOf({ metadata: { namespace = '', name, uid, generation } }: 
   return JSON.stringify(note);
 }
 
-/** Waits until the cache shows the write of a note. Throws UNAVAILABLE when it lags behind. */
+/** Waits until the cache shows the noted write. Throws UNAVAILABLE when it lags behind. */
 export async function awaitNoted<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
   const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
   const { caches, clock, store } = place.services;
@@ -58,7 +58,7 @@ export async function awaitNoted<K extends ServedKind>(place: Place, kind: K, no
     if (object === undefined) return generation === null;
     return object.metadata.uid !== uid || (generation !== null && object.metadata.generation >= generation);
   };
-  // Not in the cache: not there yet, or deleted since without a note, by kubectl or by a family whose deletions look at nothing.
+  // Not in the cache: not yet there, or deleted since without a note, by kubectl or by a family whose deletions check nothing.
   if (generation !== null && caches[kind].get({ namespace, name }) === undefined) {
     const isThere = await store.get(kind, { namespace, name }).then(
       () => true,
@@ -76,7 +76,7 @@ function isProgrammed(object: PosthornObject<ServedKind>, generation: number): b
   return programmed?.status === 'True' && (programmed.observedGeneration ?? 0) >= generation;
 }
 
-/** Waits until a written object is programmed; after `timeoutMs` the response gets a `Warning` header instead, and the write stands. */
+/** Waits until a written object is programmed; after `timeoutMs` the response gets a `Warning` header, and the write is kept. */
 export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, written: ObjectOf<K>, timeoutMs: number): Promise<void> {
   const { uid, generation } = written.metadata;
   const { caches, clock } = call.services;
@@ -90,7 +90,7 @@ export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, wr
   if (!reached || !(await isInRoutes(call, written, deadlineMs))) call.warn(notYetInForce);
 }
 
-/** Whether the routes that refer to a filter, where they are published, have it as it is by now: it takes effect in their records. */
+/** Whether the published routes that refer to a filter contain its current form: it takes effect in their records. */
 async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
   if (written.kind !== 'Filter') return true;
   const { caches, registry } = call.services;
@@ -128,7 +128,7 @@ async function isRetracted(call: Call, deleted: PosthornObject<ServedKind>, dead
   );
 }
 
-/** Whether what is looked for in the records comes before the deadline. */
+/** Whether the expected record appears before the deadline. */
 async function isSeen({ services }: Call, deadlineMs: number, look: () => Promise<boolean>): Promise<boolean> {
   const { clock, logger } = services;
   try {

@@ -68,7 +68,7 @@ export function withoutNamed(spec: SpecOf<'Route'>, kind: ServedKind, names: Rea
 }
 
 /**
- * FORBIDDEN when the organization has as many of the kind as its limit says, or would have more than that; in a cluster its ResourceQuota says
+ * FORBIDDEN when the organization has as many of the kind as its limit, or would have more; in a cluster its ResourceQuota reports
  * the same to everybody.
  */
 export function refuseBeyondLimit(call: Call, kind: ServedKind, wouldHave?: number): void {

@@ -30,20 +30,20 @@ export interface WriteOptions {
   isImport?: true;
 }
 
-/** Of an object that has just been made the controllers say after 3 seconds that its Secret is missing. */
+/** After 3 seconds controllers report that the Secret of a new object is missing. */
 const lateSecretMs = 5000;
 
 /**
  * The unit of work of all writes of resources through the API. Families call its verbs within `run`; no other code writes resources. A resource store has no
- * transactions, so this comment says for each step what a crash (or an outage of the store or of Redis) leaves behind, and who finishes or undoes it.
+ * transactions, so this comment lists for each step what a crash (or an outage of the store or of Redis) leaves behind, and who finishes or undoes it.
  *
  * 1. Lock, where `reads` are given. Left: the lock. It expires after 30 s; until then requests that need it wait 10 s and answer UNAVAILABLE.
  * 2. Recovery of what earlier holders left in the log, object by object. Left: the log entry. The next holder repeats all of it: a deletion names a uid, and
  *    setting a switch or leaving a list twice is the same as once.
  * 3. Checks by the caller, on caches that show what earlier holders wrote. Left: nothing.
  * 4. Writes.
- *    - `create` writes the object, then its Secrets. Left: an object that lacks Secrets and says so in its conditions. An equal request with the same
- *      Idempotency-Key finds the mark on the object: `adopt` takes it as it is when it is whole, else removes it, and it is made anew. Without a key the
+ *    - `create` writes the object, then its Secrets. Left: an object that lacks Secrets and reports so in its conditions. An equal request with the same
+ *      Idempotency-Key finds the mark on the object: `adopt` takes it if it is complete, else removes it and makes a new one. Without a key the
  *      object stays until somebody completes or deletes it.
  *    - `change` writes Secrets under names that nothing uses, then applies the spec, which flips from the old ones to the new, then deletes the old ones. Left:
  *      the old state with unused new Secrets, or the new state with unused old ones. Either set is owned by the object and goes with it. An equal request
@@ -99,7 +99,7 @@ export class WriteTransaction {
     return result;
   }
 
-  /** Makes an object with its Secrets. `specFor` gets the draft of those and runs for each slug that is tried; `mark` is left on the object. */
+  /** Makes an object with its Secrets. `specFor` gets the draft of those and runs for each slug that is tried; `mark` is stored on the object. */
   async create<K extends ServedKind>(
     kind: K,
     slug: WantedSlug,
@@ -306,7 +306,7 @@ async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite
   }
 }
 
-/** Returns the routes that are enabled or disabled as the entry says. */
+/** Returns the routes that are enabled or disabled as in the entry. */
 async function carryOut(place: Place, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
   switch (entry.action) {
     case 'delete': {
@@ -349,7 +349,7 @@ async function changeRoute(place: Place, name: string, specFor: (spec: Route['sp
 }
 
 /**
- * Finishes the pending entries of the write-ahead log, object by object: a write that is refused by now does not hold up the others. Throws UNAVAILABLE when
+ * Finishes the pending entries of the write-ahead log, object by object: a write that is now refused does not hold up the others. Throws UNAVAILABLE when
  * entries stay pending.
  */
 async function recoverPending(place: Place, pending: ReadonlyMap<string, string>, record: RecordWrite): Promise<void> {

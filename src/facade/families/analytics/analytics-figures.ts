@@ -2,7 +2,7 @@ import type { CircuitState } from '../../../core/circuit.ts';
 import { worstState } from '../../../core/circuit.ts';
 import { DeliveryStatistics, type FailedAttempt, type TargetStatistics } from '../../../data/analytics/statistics.ts';
 
-/** What the analytics say of some targets together, such as all of a destination. */
+/** Analytics of several targets together, such as all of a destination. */
 export interface Figures {
   delivered: number;
   failed: number;
@@ -20,7 +20,7 @@ export interface Figures {
   p99LatencyMs: number | null;
 }
 
-/** `movedAwayCounts`: what went to a failover destination is a failure of a destination, but none of a route; `unsent` failed before a destination was asked. */
+/** `movedAwayCounts`: a message moved to a failover destination is a failure of its destination, not of its route; `unsent` failed before any request. */
 export function figuresOf(
   targets: readonly TargetStatistics[],
   { movedAwayCounts, unsent = 0 }: { movedAwayCounts: boolean; unsent?: number },
@@ -67,7 +67,7 @@ export const healthScoreRule =
   `0 to 100: the percent delivered of the deliveries that have ended in the range or wait for a retry now (100 without any), less a point per ${msPerPoint} ms by which ` +
   `p95Latency exceeds ${slowMs} ms (at most ${maxPointsForLatency}); at most ${maxWhenHalfOpen} while one of its circuits is half open, at most ${maxWhenOpen} while one is open.`;
 
-/** As `healthScoreRule` says. */
+/** See `healthScoreRule`. */
 export function healthScore({ delivered, deliveries, retries, p95LatencyMs, circuit }: Figures): number {
   const successes = percent(delivered, deliveries + retries) ?? 100;
   const overMs = Math.max(0, (p95LatencyMs ?? 0) - slowMs);

@@ -53,7 +53,7 @@ const dashboard = z
   })
   .meta({ id: 'Dashboard' });
 
-/** Figures in the form in which clients of the hosted API ask for them; `analytics.ts` says more. */
+/** Statistics in the shape that clients of the hosted API expect; `analytics.ts` returns more. */
 export const dashboards: Family = {
   name: 'Dashboard',
   noun: 'organization',

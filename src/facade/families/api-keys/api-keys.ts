@@ -168,7 +168,7 @@ export const apiKeys: Family = {
       handle: async (call) => {
         const object = await find(call, 'ApiKey', call.params['id'] ?? '');
         refuseForeign([object]);
-        // From now on the keys that it made are refused, whatever becomes of this process.
+        // From now on the keys that it made are refused, even if this process dies.
         const all = cachedObjects(call, 'ApiKey');
         const made = hasItsKey(object, all) ? madeBy(object, all) : [];
         for (const key of [object, ...made]) {

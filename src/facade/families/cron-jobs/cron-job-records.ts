@@ -74,7 +74,7 @@ export const cronExecutionRecord = z
 type CronJob = PosthornObject<'HttpCronJob'>;
 
 /**
- * The ids under which jobs of the organization are in force; of the others, null. Runs are kept by id, so a job that asks by its annotation for the
+ * Returns the programmed ids of the jobs; null for jobs that are not programmed. Runs are kept by id, so a job whose annotation requests the
  * id of another organization's has none.
  */
 export async function idsInForce(jobs: readonly CronJob[], { services, caller }: Call): Promise<(string | null)[]> {
@@ -82,7 +82,7 @@ export async function idsInForce(jobs: readonly CronJob[], { services, caller }:
   return records.map((record) => record?.id ?? null);
 }
 
-/** Items of a list, in turns. */
+/** Items of a list, yielding. */
 export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
   const { services, caller } = call;
   const ids = await idsInForce(jobs, call);

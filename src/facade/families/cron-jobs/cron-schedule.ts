@@ -86,7 +86,7 @@ interface Span {
   toMs: number;
 }
 
-/** The span that the query asks for, in milliseconds since the epoch. INVALID_QUERY when it ends before it begins or is too long. */
+/** The requested span, in milliseconds since the epoch. INVALID_QUERY when it ends before it begins or is too long. */
 function spanOf({ from, to, cronJobId }: Query, nowMs: number): Span {
   const asked = timeRange(from, to);
   const fromMs = Math.max(nowMs, asked.fromMs ?? nowMs);

@@ -106,7 +106,7 @@ function missing(field: string): never {
   throw new PosthornError('VALIDATION_FAILED', `authConfig.${field} is required with this authType.`);
 }
 
-/** Whether the stored credential would be sent to another origin although the caller did not send it anew: a caller who cannot read a credential
+/** Whether the stored credential would be sent to another origin although the caller did not send it again: a caller who cannot read a credential
  * must not receive it at a host of their own. */
 export function carriesCredentialElsewhere(
   current: Http | undefined,

@@ -20,7 +20,7 @@ interface MovedRef {
 
 /**
  * Manifests of the destinations. Credentials that the API has stored get a Secret of a speaking name, `<slug>-credentials`; with
- * `includeSensitive` all Secrets stand before the destinations, otherwise a comment says which are to be made.
+ * `includeSensitive` all Secrets precede the destinations, otherwise a comment lists which to make.
  */
 export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
   const moved = destinations.map((destination) => {

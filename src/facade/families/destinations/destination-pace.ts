@@ -153,7 +153,7 @@ export function retryPolicyToSpec(
   const before = current ?? policySchema.parse({});
   const shown = retryPolicyToRecord(before);
   const unused = growingFields.find((field) => sent[field] !== undefined && sent[field] !== shown[field]);
-  // A client, or an export, that knows no delays sends the whole policy.
+  // A client, or an export, without delays sends the whole policy.
   const isOther = unused !== undefined && growingFields.every((field) => sent[field] !== undefined);
   const keepsDelays = sent.delays === undefined && !isOther;
   const delaysMs = keepsDelays ? before.delaysMs : (sent.delays ?? undefined);

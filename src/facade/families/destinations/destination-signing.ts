@@ -15,7 +15,7 @@ type Http = NonNullable<PosthornObject<'Destination'>['spec']['http']>;
 
 const http = kinds.Destination.spec.shape.http.unwrap().shape;
 
-/** Fields of the record of an HTTP destination that say how it signs. */
+/** Fields of the record of an HTTP destination that configure signing. */
 export const signingRecord = {
   signingSecret: z.string().nullable().optional().describe('Deliveries are signed with it; masked, null when there is none.'),
   signatureScheme: shownField(http.signatureScheme).optional(),

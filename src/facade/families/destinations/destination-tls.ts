@@ -86,7 +86,7 @@ export async function tlsToSpec(
   return Object.values(tls).every((value) => value === undefined) ? undefined : tls;
 }
 
-/** Whether the key is kept although the caller did not show that they know it. */
+/** Whether the key is kept although the caller did not prove knowledge of it. */
 export function keepsClientKey(sent: TlsBody | null | undefined, current: Tls): boolean {
   return current?.clientKeySecretRef !== undefined && sent !== null && sent?.clientKey !== null && !isNew(sent?.clientKey);
 }
@@ -106,7 +106,7 @@ function pemRef(field: PemField, sent: TlsBody, current: Tls, secrets: SentSecre
   return secrets.put(field, value, stored, { path: `tls.${field}`, mask: shownPem });
 }
 
-/** null: it cannot be read, and the controller will judge it. */
+/** Null: it cannot be read; the controller will validate it. */
 async function pemText(
   sent: string | null | undefined,
   ref: SecretKeyRef | undefined,

@@ -82,7 +82,7 @@ interface Provider {
   place: readonly ConfigField[];
   keys: readonly ConfigField[];
   secret: SecretField;
-  /** What of the place says whose host is asked; null: it is always the provider's own. */
+  /** The config field that determines the host; null: it is always the provider's own. */
   host: 'endpoint' | 'accountName' | null;
 }
 const providers: Record<WarehouseType, Provider> = {
@@ -92,7 +92,7 @@ const providers: Record<WarehouseType, Provider> = {
   azure_blob: { place: ['accountName', 'containerName'], keys: ['accountKey'], secret: 'accountKey', host: 'accountName' },
 };
 
-/** What stands in the place of a credential that an import does not have. It fits the form of the real one. */
+/** Placeholder for a credential that an import lacks. It has the form of a real one. */
 const placeholders: Record<SecretField, string> = {
   secretAccessKey: redacted,
   serviceAccountKey: JSON.stringify({ client_email: redacted, private_key: redacted }),
@@ -193,7 +193,7 @@ export async function lacksStoreCredential(
   return (value === undefined || looksMasked(value)) && (await readSecret(call, object, ref)) === placeholders[secret];
 }
 
-/** The config without masked credentials, which are kept or, when there is none, stood in for; `isMissing`: it was stood in for. */
+/** The config without masked credentials, which are kept or replaced by placeholders; `isMissing`: a placeholder was used. */
 export function importedConfig(
   config: WarehouseConfig | undefined,
   current: Spec | undefined,
@@ -234,7 +234,7 @@ function storedConfig({ type, s3: ofS3, r2: ofR2, gcs: ofGcs, azureBlob: ofAzure
   }
 }
 
-/** Refuses another host unless the caller sends the credential anew: a caller who cannot read it must not receive it at a host of their own. */
+/** Refuses another host unless the caller sends the credential again: a caller who cannot read it must not receive it at a host of their own. */
 function refuseOtherHost(
   { host, secret }: Provider,
   merged: WarehouseConfig,

@@ -7,7 +7,7 @@ import { currentAlert } from '../shared/current-alert.ts';
 import { advise, counted, type Explanation, explained, happened, holds } from './explanation.ts';
 import { waitOf } from './wait-advice.ts';
 
-/** Channels among whose last alerts an id is looked for. */
+/** Channels whose last alerts are searched for an id. */
 const maxChannels = 200;
 
 /** An alert to a notification channel, or a test of one. Null: it is not among the last ones of a channel of the organization. */

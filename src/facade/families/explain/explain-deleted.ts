@@ -14,7 +14,7 @@ interface Past {
   steps: Step[];
 }
 
-/** Null where nothing says that the organization had it. The caller has looked for it. */
+/** Null if no trace shows that the organization had it. The caller has searched for it. */
 export async function explainDeleted(call: Call, kind: DeletableKind, id: string): Promise<Explanation | null> {
   if (!(await wasDeleted(call, kind, id))) return null;
   const noun = kind === 'WebhookApplication' || kind === 'WebhookEndpoint' ? shownAs[kind] : nouns[kind];

@@ -17,7 +17,7 @@ import { isA, trafficOf } from './traffic.ts';
 
 const maxReferrers = 20;
 
-/** The kind of resource that the prefix of an id says; undefined: none. */
+/** The resource kind of the prefix of an id; undefined: none. */
 export function kindOfId(id: string): ServedKind | undefined {
   return servedKinds.find((kind) => id.startsWith(kinds[kind].idPrefix));
 }

@@ -79,7 +79,7 @@ async function resourceOrDeleted(call: Call, kind: ServedKind, id: string): Prom
   }
 }
 
-/** Says no more than the id itself does: it may be one of another organization. */
+/** Reveals no more than the id itself: it may belong to another organization. */
 function unknown(id: string): PosthornError {
   const shown = id.length > 64 ? `${id.slice(0, 64)}…` : id;
   const madeAtMs = parseTimedId(id)?.createdAtMs;

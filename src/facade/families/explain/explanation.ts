@@ -59,10 +59,10 @@ export const explanation = z
   .meta({ id: 'Explanation', description: 'The story of one thing.' });
 export type Explanation = z.input<typeof explanation>;
 
-/** What a resource of one kind has to say besides. */
+/** What a kind of resource adds to its explanation. */
 export type More = Partial<Pick<Explanation, 'state' | 'summary' | 'waitsFor' | 'next' | 'advice'>> & { steps: Step[] };
 
-/** What is left out is empty. The parts of the story may stand in any order. */
+/** Parts of the story that are left out are empty; their order is free. */
 export function explained(
   parts: Pick<Explanation, 'id' | 'kind' | 'summary' | 'state' | 'story'> & Partial<Pick<Explanation, 'waitsFor' | 'next' | 'advice'>>,
 ): Explanation {

@@ -6,7 +6,7 @@ import type { Call } from '../../http/operation.ts';
 import { holds, type Step } from './explanation.ts';
 import type { Goal } from './wait-advice.ts';
 
-/** What the settings of a target say of its requests, as they are now. */
+/** Current settings of a target for its requests. */
 export interface RequestSettings {
   payloadForm: PayloadForm;
   headers: readonly Pick<HeaderRecord, 'name'>[];
@@ -27,7 +27,7 @@ export async function requestSettingsOf(
   return { payloadForm, headers, headerTemplates };
 }
 
-/** What the next attempt of a message sends by these settings; nothing to say of a target that sends the payload without headers of its own. */
+/** Headers of the next attempt with these settings; empty for a target that sends the payload without headers of its own. */
 export function settingsSteps(settings: RequestSettings | null): Step[] {
   if (settings === null) return [];
   const { payloadForm, headers, headerTemplates } = settings;

@@ -127,7 +127,7 @@ interface TargetIds {
   destinationId: string;
 }
 
-/** Looks at no more than 200 circuits. */
+/** Reads at most 200 circuits. */
 async function targetsOf(call: Call, targets: readonly TargetIds[], isWanted: (target: TargetIds) => boolean): Promise<More> {
   const { services, caller } = call;
   const org = caller.organization.id;

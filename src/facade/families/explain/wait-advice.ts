@@ -154,7 +154,7 @@ const causes = {
 
 export interface DeadLetter {
   reason: DeadLetterReason | WebhookDeadLetterReason;
-  /** What the reason does not tell apart; null: nothing. */
+  /** What the reason does not distinguish; null: nothing. */
   cause: keyof typeof causes | null;
 }
 

@@ -25,7 +25,7 @@ async function isOperator(call: Call): Promise<boolean> {
   if (organization.slug !== installation.name) return false;
   const key = await keyOf(call, credential.id);
   if (key?.name !== adminKeyName) return false;
-  // Another owner of the hash has put another key in its place.
+  // Another owner of the hash has stored another key instead.
   const owners = ownersOfField(key.managedFields ?? [], 'sha256');
   return owners.length > 0 && owners.every(({ manager }) => installationManagers.has(manager));
 }

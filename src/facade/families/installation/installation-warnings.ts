@@ -38,7 +38,7 @@ export function redisWarnings(servers: readonly ServerFacts[], silent: readonly 
   ];
 }
 
-/** What there is to say of its memory, and what to do. */
+/** The state of its memory, and what to do. */
 function fullness(server: ServerFacts, memoryLimitBytes: number | null): [what: string, action: string][] {
   const share = memoryShare(server, memoryLimitBytes);
   if (share === null)

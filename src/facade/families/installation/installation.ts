@@ -221,7 +221,7 @@ async function withDeadline<T>(work: Promise<T>, clock: Clock): Promise<T> {
   }
 }
 
-/** Without what a server says in its error: that may name more than is shown. */
+/** Without the error text of a server: it may contain more than is shown. */
 function reasonOf(error: unknown): string {
   if (error instanceof TooLate) return `It did not answer within ${deadlineMs / 1000} s.`;
   return isPosthornError(error) ? error.message : 'Redis refused it or did not answer.';

@@ -49,7 +49,7 @@ function latestFirst(one: string | null, other: string | null): number {
   return byNumbers.compare(otherCandidate.join('-'), candidate.join('-'));
 }
 
-/** Says that several versions run. */
+/** Reports that several versions run. */
 export function versionWarnings(versions: readonly RunningVersion[]): Warning[] {
   const running = versions.flatMap(({ version, workers, processes }) => {
     // Workers are counted as such.

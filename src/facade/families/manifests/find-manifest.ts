@@ -16,7 +16,7 @@ const declared: Readonly<Record<DeclaredKind, (call: Call, id: string) => Promis
 };
 const declaredKinds = ['WebhookApplication', 'WebhookEndpoint', 'WebhookSubscription'] as const satisfies readonly DeclaredKind[];
 
-/** The kind of custom resource that the prefix of an id says, but not of an API key; undefined: none. */
+/** The kind of custom resource of the prefix of an id, but not of an API key; undefined: none. */
 export function servedKindOf(id: string): Exclude<ServedKind, 'ApiKey'> | undefined {
   return servedHere.find((kind) => id.startsWith(kinds[kind].idPrefix));
 }

@@ -35,7 +35,7 @@ const answer = z
   })
   .meta({ id: 'ManifestPatch' });
 
-/** `plans`: how each family judges a change of its records. */
+/** `plans`: how each family validates a change of its records. */
 export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation {
   return operation({
     method: 'POST',

@@ -19,7 +19,7 @@ export interface NeededSecret {
 }
 
 /**
- * What stands in a patch for credentials: references to the Secret of its credentials in place of values in clear, and of Secrets that only the API
+ * Credentials in a patch: references to the Secret of its credentials in place of values in clear, and of Secrets that only the API
  * would make. `known`: the spec whose references may stay.
  */
 export function withNeededSecrets(

@@ -22,7 +22,7 @@ export const deliveryStatus = z.enum([
   'dlq',
 ]) satisfies z.ZodType<DeliveryView['status']>;
 
-/** What the name of a reason does not say. */
+/** Details beyond the reason name. */
 const waits: Partial<Record<WaitReason, string>> = {
   destination_suspended: 'the plan lacks what its destination uses',
   concurrency: 'the maximum number is under way',

@@ -19,7 +19,7 @@ import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fie
 
 const farthest = 10_000;
 const pageSize = 100;
-/** Records that one request looks at to find where an offset is. */
+/** Records that one request reads to find an offset. */
 const maxLooked = 50_000;
 
 /** Beside those of attempts. */
@@ -104,7 +104,7 @@ function tooFar(): PosthornError {
   return invalidParameter('offset', complaint);
 }
 
-/** The cursor of what stands behind `offset` deliveries; undefined: from the start, null: there is nothing. Throws INVALID_QUERY beyond `maxLooked`. */
+/** Returns the cursor after `offset` deliveries; undefined: from the start, null: there is nothing. Throws INVALID_QUERY beyond `maxLooked`. */
 async function cursorAfter(
   { services, caller, charge, signal }: Call,
   filter: DeliveryFilter,

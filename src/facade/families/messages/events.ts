@@ -194,7 +194,7 @@ export const events: Family = {
   ],
 };
 
-/** Undefined: deliveries are not asked for. */
+/** Undefined: deliveries are not requested. */
 async function deliveryFilter(call: Call, { routeId, destinationId, ...sent }: OfDelivery): Promise<EventFilter['delivery']> {
   if ([routeId, destinationId, ...Object.values(sent)].every((each) => each === undefined)) return undefined;
   return {

@@ -161,7 +161,7 @@ interface ReadContext {
   hasPayload: boolean;
 }
 
-/** `filter`: as it was judged; null: it is not known. */
+/** `filter`: as it was evaluated; null: unknown. */
 function conditionsOf({ failure }: FilterResult, filter: FilterDefinition | null, context: ReadContext): z.input<typeof condition>[] {
   const { condition: index } = failure;
   if (filter === null) return index === undefined ? [] : [{ index }];
@@ -197,7 +197,7 @@ export function shortened(text: string): string {
 }
 
 const beginnings = new WeakMap<object, string>();
-/** Lists and objects within each other of which something is shown. */
+/** Lists and nested objects that are shown in part. */
 const maxDepth = 20;
 
 /** JSON of a list or an object, at least until it is longer than what is shown: many conditions may name the same large value. */

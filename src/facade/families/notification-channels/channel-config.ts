@@ -95,7 +95,7 @@ export const configRecord = z.union([
     .meta({ id: 'ShownWebhookConfig', description: 'With type webhook.' }),
 ]);
 
-/** `config` in a body. What it must be depends on the type, so it is judged by `configToSpec`, whose complaints have a code of their own. */
+/** `config` in a body. Its shape depends on the type, so `configToSpec` validates it, whose errors have a code of their own. */
 const anyConfig = z
   .record(z.string(), z.unknown())
   .describe('Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.');

@@ -20,7 +20,7 @@ function isSame(schema: unknown, current: unknown): boolean {
   return canonicalJsonWithin(schema, Buffer.byteLength(text)) === text;
 }
 
-/** The schema as an object. VALIDATION_FAILED when it is no JSON or, unless it stands so already, too large or no schema. */
+/** The schema as an object. VALIDATION_FAILED when it is not JSON or, unless it is stored already, too large or no schema. */
 export async function checkedSchema(
   call: Call,
   sent: Record<string, unknown> | string,

@@ -45,7 +45,7 @@ export const replayFilter = z.strictObject(fields).partial().meta({
 });
 type Sent = z.output<typeof replayFilter>;
 
-/** The filter of a spec that a sent one means. VALIDATION_FAILED and INVALID_SOURCE name the field. What goes together, the rules of the kind say. */
+/** The spec filter of a sent filter. VALIDATION_FAILED and INVALID_SOURCE name the field. The rules of the kind define valid combinations. */
 export async function filterToSpec(call: Call, what: Spec['what'], sent: Sent): Promise<SpecInputOf<'Replay'>['filter']> {
   const { id, status, errorType, responseStatus, sourceId, routeId, destinationId, applicationId, endpointId, where, ...rest } = sent;
   const { eventType, attemptsMin, attemptsMax } = rest;
@@ -109,7 +109,7 @@ async function known<T>(name: string, find: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A beginning before all times says nothing. */
+/** A start before all times has no effect. */
 function timesToSpec({ fromMs = 0, toMs, failedFromMs = 0, failedToMs }: ReturnType<typeof messageFilterOf>) {
   const times = { from: fromMs || undefined, to: toMs, failedFrom: failedFromMs || undefined, failedTo: failedToMs };
   return Object.fromEntries(Object.entries(times).flatMap(([name, ms]) => (ms === undefined ? [] : [[name, isoTime(ms)]])));

@@ -145,7 +145,7 @@ function fromRun(replay: Replay, run: ReplayRun, nowMs: number): Progress {
 const isGoingOn = (phase: Phase): boolean => phase === 'Planning' || phase === 'Running';
 const endPhases: readonly Phase[] = ['Succeeded', 'Failed', 'Cancelled'];
 
-/** Of a run of its own, what the spec says by now counts before what the worker has seen of it. */
+/** For a run of its own, the current spec takes precedence over what the worker has seen of it. */
 function phaseOf(
   { metadata, spec: { cancel, suspend } }: Replay,
   { uid, phase, endedAtMs }: Pick<ReplayRun, 'uid' | 'phase' | 'endedAtMs'>,

@@ -141,7 +141,7 @@ export function referencesOf(record: ImportedRoute): { kind: ServedKind; noun: s
   ];
 }
 
-/** The body that makes a route what the record says; what the record leaves out has its default. */
+/** The body that makes the route of the record; omitted fields have their defaults. */
 export function bodyOf(record: ImportedRoute): RouteBody {
   return {
     name: record.name,

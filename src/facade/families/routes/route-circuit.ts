@@ -111,7 +111,7 @@ export const routeCircuitOperations: readonly Operation[] = [
   }),
 ];
 
-/** The circuits of a route as they stand now. */
+/** The current circuits of a route. */
 export async function circuitStatusOf(route: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof circuitStatus>> {
   const nowMs = call.services.clock.now();
   const ids = await destinationIds(route, call);

@@ -47,7 +47,7 @@ export const routeFailedSamples = operation({
   },
 });
 
-/** Yields after each sample: whether its payload is JSON takes some milliseconds to say of the worst ones. */
+/** Yields after each sample: for the worst ones the JSON check takes some milliseconds. */
 function* samplesToRecords(samples: readonly FailedSample[]): Generator<undefined, z.input<typeof sample>[]> {
   const records: z.input<typeof sample>[] = [];
   for (const each of samples) {

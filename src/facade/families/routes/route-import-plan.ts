@@ -37,7 +37,7 @@ export interface KnownRoutes {
 const longestName = 200;
 
 /**
- * Judges all records of an import and writes nothing. The caller holds the lock of the organization. Names conflict with
+ * Validates all records of an import and writes nothing. The caller holds the organization lock. Names conflict with
  * those of the routes that are there, not with each other: routes of one organization may have one name. Where no record is in error, what the
  * import as a whole would be refused with is thrown: FIELD_MANAGED, naming all that is, and FORBIDDEN beyond the limit of the organization.
  */
@@ -79,7 +79,7 @@ export class RouteImportPlanner {
     const plan: RouteImportPlan = { steps: [], errors: [], warnings: [] };
     const foreign: Record<string, string[]> = {};
     for (const [index, record] of this.#records.entries()) {
-      // What is judged comes from caches: without this a thousand records are one turn.
+      // Validation reads caches only: without this a thousand records block the event loop.
       await this.#call.turn.rest();
       throwIfAbandoned(this.#call.signal);
       const made = this.#made.get(index);

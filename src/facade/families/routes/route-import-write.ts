@@ -9,7 +9,7 @@ import type { KnownRoutes, RouteStep } from './route-import-plan.ts';
 
 type Route = PosthornObject<'Route'>;
 
-/** The writes of one import. Each route that is made bears a mark, by which it is found again: also one whose answer was lost, and by an equal request after a crash. */
+/** The writes of one import. Each created route carries a request mark, by which it is found again: after a lost response, and by an equal request after a crash. */
 export class RouteImportWrites implements KnownRoutes {
   readonly #call: Call;
   readonly #transaction: WriteTransaction;

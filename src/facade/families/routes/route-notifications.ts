@@ -64,7 +64,7 @@ export async function notificationsToRecord(notifications: Notifications, call: 
   };
 }
 
-/** The slug stands for a channel that is not there. */
+/** The slug represents a channel that does not exist. */
 async function idOfChannel(call: Call, name: string): Promise<string> {
   const channel = await byName(call, 'NotificationChannel', name);
   return channel === null ? name : idOf(channel);

@@ -214,7 +214,7 @@ async function expandedOrNull(
   return reference === undefined ? null : expanded(call, kind, reference.name);
 }
 
-/** Id and name behind a reference; its slug stands for both when it points at nothing. */
+/** Id and name behind a reference; for a dangling one both are its slug. */
 async function expanded(call: Call, kind: Exclude<ServedKind, 'Route' | 'ApiKey'>, name: string): Promise<z.input<typeof related>> {
   const object = await byName(call, kind, name);
   return object === null ? { id: name, name } : { id: idOf(object), name: nameOf(object) };

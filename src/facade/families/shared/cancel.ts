@@ -35,7 +35,7 @@ export const cancelledStatus = z
   .enum(['cancelled', 'cancelling'])
   .describe('cancelled: it is a dead letter. cancelling: it becomes one, unless the attempt that is under way succeeds.');
 
-/** What became of one message. RESOURCE_NOT_FOUND, and CONFLICT where nothing waits. `noun` stands for the message. */
+/** The result for one message. RESOURCE_NOT_FOUND, and CONFLICT where nothing waits. `noun` names the message. */
 export async function cancelOne(call: Call, org: string, wanted: string, noun: string): Promise<z.output<typeof cancelledStatus>> {
   const result = (await cancelFor(call, org, [wanted])).get(wanted) ?? 'not_found';
   switch (result) {
@@ -206,7 +206,7 @@ async function beginning(
   return { upToMs: Number(upTo), cursor };
 }
 
-/** Whether the rate limit of the organization has room for another page. */
+/** Whether the rate limit of the organization permits another page. */
 async function hasPaid({ charge }: Call): Promise<boolean> {
   try {
     await charge(1);

@@ -16,7 +16,7 @@ export const responseStatus = z
   .regex(/^[1-5](?:\d\d|xx)$/i, 'must be a status such as 503, or a class such as 5xx')
   .describe('A status such as 503, or a class such as 5xx.');
 
-/** `types`: what stands as the type of an error beside those of attempts. */
+/** `types`: error types beyond those of attempts. */
 export function errorTypeQuery<const Type extends string>(types: readonly Type[]) {
   return queryList(z.enum([...attemptErrorTypes, ...types]), 'Only those with this `lastErrorType`.');
 }
@@ -76,7 +76,7 @@ export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter
   };
 }
 
-/** What a page needs to take the turns of its request, and to end with it. */
+/** What a page needs to yield in its request, and to end with it. */
 export function takingTurns({ turn, signal }: Pick<Call, 'turn' | 'signal'>): Pick<Call, 'turn' | 'signal'> {
   return { turn, signal };
 }

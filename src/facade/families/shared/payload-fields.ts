@@ -3,7 +3,7 @@ import { payloadText, withoutByteOrderMark } from '../../../core/payload-text.ts
 import { isJson } from '../../../core/plain-json.ts';
 import { RawJson } from '../../http/raw-json.ts';
 
-/** How a payload is shown: JSON as it is, other text as text, both without a byte order mark; everything else in base64. */
+/** How a payload is shown: JSON unchanged, other text as text, both without a byte order mark; everything else in base64. */
 export function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
   if (payload === null) return { payload: null, payloadEncoding: null };
   if (!isUtf8(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };

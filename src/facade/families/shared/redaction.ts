@@ -1,6 +1,6 @@
 import { looksMasked } from '../../../core/masking.ts';
 
-/** What stands in a portable document for a credential that it does not hold, and in an imported destination that waits for its own. */
+/** Placeholder in a portable document for a credential that it omits, and in an imported destination that waits for its own. */
 export const redacted = '***REDACTED***' as const;
 
 /** Whether the fields show that there is a credential, and not which. */

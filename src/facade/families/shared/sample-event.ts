@@ -17,7 +17,7 @@ export function samplePayload({ payload = {} }: SampleEvent): unknown {
   return payload;
 }
 
-/** The same as JSON text, as it stands in the body. */
+/** The same as JSON text, as in the body. */
 export async function samplePayloadText(call: Pick<Call, 'bodyBytes' | 'turn' | 'signal'>): Promise<Buffer> {
   return (await bodyMember(call, 'payload')) ?? Buffer.from('{}');
 }

@@ -12,7 +12,7 @@ const attempts = z.int().min(0).max(1000);
 export const sentIds = z.array(text(1, 128)).min(1).max(100).describe('Ids.');
 
 const sentName = text(1, 128);
-/** One id or name, or several, of which any one is enough. */
+/** One id or name, or several, any of which may match. */
 export const sentNames = z
   .union([sentName, z.array(sentName).min(1).max(maxNamed)])
   .meta({ id: 'OneOrSeveral', description: `One, or a list of at most ${maxNamed}: any one of them.` });

@@ -87,7 +87,7 @@ interface HeaderWrite {
 }
 
 /**
- * The headers of a spec that sent ones mean, credentials in Secrets; undefined: none. A mask, or what stands for it in documents, is the stored
+ * The spec headers of sent ones, credentials in Secrets; undefined: none. A mask, or its placeholder in documents, is the stored
  * value. What is not sent stays, but credentials that kubectl has left in the spec go into Secrets, too, unless another manager
  * owns them. VALIDATION_FAILED for the mask of something else.
  */
@@ -154,8 +154,8 @@ export async function importedHeaders(
 }
 
 /**
- * CREDENTIALS_REQUIRED when a credential among the stored headers would go to another origin although the caller did not show that they know it. Nobody's
- * goes on in clear, an admin's neither.
+ * CREDENTIALS_REQUIRED when a credential among the stored headers would go to another origin although the caller did not prove knowledge of it. No
+ * credential is sent in clear, of no role.
  */
 export function refuseHeadersElsewhere(
   call: Call,
@@ -171,7 +171,7 @@ export function refuseHeadersElsewhere(
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another origin: send headers with the credentials for it.');
 }
 
-/** Whether the value does not say which credential it is. */
+/** Whether the value does not identify the credential. */
 function hidesCredential({ value }: StaticHeader): boolean {
   return value === redacted || looksMasked(value);
 }

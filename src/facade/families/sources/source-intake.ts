@@ -85,7 +85,7 @@ export function intakeToRecord(spec: Pick<Spec, 'rateLimitPerMinute' | 'ipFilter
   };
 }
 
-/** VALIDATION_FAILED for an allowlist that lets nobody in, and for a delivery id that nobody knows where to find. */
+/** VALIDATION_FAILED for an allowlist that admits no address, and for a delivery id without a location. */
 export function intakeToSpec(
   sent: z.output<typeof intakeBodySchema>,
   current: Spec | undefined,

@@ -99,7 +99,7 @@ function noSecret(): PosthornError {
   return new PosthornError('VALIDATION_FAILED', `signingSecret: a source of provider ${ownProvider} has none.`);
 }
 
-/** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SentSecrets.put` to judge. */
+/** VALIDATION_FAILED for a secret that the provider cannot have made. `SentSecrets.put` validates masks. */
 export function refuseUnusableSecret(provider: Provider, secret: string): void {
   if (provider === ownProvider) throw noSecret();
   if (looksMasked(secret)) return;

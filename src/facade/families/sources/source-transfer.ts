@@ -60,7 +60,7 @@ export const sourceExportOperation: Operation = operation({
   },
 });
 
-/** `definition` says what a source of the API is. */
+/** `definition` is that of sources in the API. */
 export function sourceImportOperation(definition: ResourceFamilyDefinition<'Source', z.ZodObject, z.ZodObject>): Operation {
   return importOperation({
     definition,
@@ -84,7 +84,7 @@ async function bodyOf(record: Record<string, unknown>, current: Source | undefin
   if (isSent(verifyToken)) body['verifyToken'] = verifyToken;
   if (hasSigningSecret === false) body['awaitsSigningSecret'] = false;
   const { signingSecretRef, handshake } = current?.spec ?? {};
-  // What refuses wrong signatures has a secret, whether the record says so or not.
+  // A source that refuses wrong signatures has a secret, even if the record omits it.
   const hasSecret = hasSigningSecret === true || body['rejectInvalidSignatures'] === true;
   const lacksSecret = !isSent(signingSecret) && hasSecret && signingSecretRef === undefined;
   const lacksToken = !isSent(verifyToken) && hasVerifyToken === true && handshake?.verifyTokenSecretRef === undefined;

@@ -13,7 +13,7 @@ export interface StreamRow {
   type: string;
   at: string;
   organizationId: string;
-  /** As the lists of the topic say it; of a replay its phase in lower case: generated clients cannot tell `failed` from `Failed`. */
+  /** As in the lists of the topic; of a replay its phase in lower case: generated clients cannot distinguish `failed` from `Failed`. */
   status: string;
   eventId: string | null;
   /** Of a delivery, a message or a replay. */
@@ -34,7 +34,7 @@ export interface StreamRow {
   replay: ReplayProgress | null;
 }
 
-/** As the record of the replay says it. */
+/** As in the record of the replay. */
 interface ReplayProgress extends Pick<ReplayRow, 'candidates' | 'queued' | 'skipped' | 'delivered' | 'failed' | 'endedOtherwise'> {
   name: string | null;
   phase: ReplayRow['status'];
@@ -107,7 +107,7 @@ export function idsOf(row: FeedRow): Pick<MessageRow, 'source' | 'route' | 'dest
   return row.kind === 'event' ? { ...none, source: row.source } : row;
 }
 
-/** Returns the row under the names of the API, with the names of what the caches know. */
+/** Returns the row with the field names of the API and resource names from the caches. */
 export function streamRow(row: FeedRow, call: Caller): StreamRow {
   const { services, caller } = call;
   const { namespace } = caller.organization;

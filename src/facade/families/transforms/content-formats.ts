@@ -3,7 +3,7 @@ import { settingNotHad } from '../../http/setting-not-had.ts';
 
 const json = z.literal('json');
 
-/** In what formats a transform reads and writes, as clients of the hosted API say it: Posthorn hands every transform JSON. */
+/** Formats that a transform reads and writes, in the words of the hosted API: Posthorn passes JSON to every transform. */
 export const contentFormats = {
   body: {
     inputFormat: settingNotHad(json, 'Nothing but json: a payload of another type reaches the transform as text.'),

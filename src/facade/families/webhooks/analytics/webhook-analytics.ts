@@ -226,7 +226,7 @@ async function subjectOf(
   return endpoint === null ? { type: 'application', id: found, shard } : { type: 'endpoint', id: endpoint.id, applicationId: found, shard };
 }
 
-/** The same of a series. An endpoint that is deleted is asked for without its application. */
+/** The same of a series. A deleted endpoint is read without its application. */
 async function seriesSubjectOf(
   call: Call,
   sent: { applicationId?: string | undefined; endpointId?: string | undefined },

@@ -121,7 +121,7 @@ export const endpointChangeBody = z.strictObject({
 
 type SentHeaders = Pick<z.output<typeof endpointChangeBody>, 'headers' | 'headerTemplates'>;
 
-/** What a schema cannot say. `stored`: what stays where it is not sent. INVALID_URL and VALIDATION_FAILED name the field. */
+/** Checks beyond the schema. `stored`: values of fields that are not sent. INVALID_URL and VALIDATION_FAILED name the field. */
 export function refuseWrongEndpoint(
   sent: SentHeaders & Pick<z.output<typeof endpointChangeBody>, 'url'>,
   allowsInsecureUrls: boolean,

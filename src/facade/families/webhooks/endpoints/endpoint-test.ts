@@ -58,7 +58,7 @@ export const testEndpoint = operation({
   },
 });
 
-/** One that is no JSON is not in force: the conditions of the event type say so. */
+/** One that is not JSON is not programmed; the event type has a condition. */
 function exampleOf(eventType: { examplePayload?: string | undefined } | null): string | null {
   const example = eventType?.examplePayload;
   return example === undefined || parsedJson(example).problem !== undefined ? null : example;

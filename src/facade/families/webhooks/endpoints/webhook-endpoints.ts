@@ -236,7 +236,7 @@ interface Wanted {
   cursor: string | undefined;
 }
 
-/** Looks for endpoints in a state of the circuit no longer than a page may take. */
+/** Scans for endpoints in a circuit state no longer than a page may take. */
 async function listed(call: Call, wanted: Wanted): Promise<{ records: EndpointRecord[]; nextCursor: string | null }> {
   const { filter, state, limit } = wanted;
   const records: EndpointRecord[] = [];

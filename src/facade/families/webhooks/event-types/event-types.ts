@@ -224,12 +224,12 @@ function refuse(field: string, complaint: string): never {
   throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
 }
 
-/** The place of an event type in the list: `<time of creation>/<name of the object>`. */
+/** The list position of an event type: `<creation time>/<object name>`. */
 function placeOf({ metadata }: PosthornObject<'WebhookEventType'>): string {
   return `${metadata.creationTimestamp}/${metadata.name}`;
 }
 
-/** Whether an event type stands behind the place where the page before ended. */
+/** Whether an event type follows the position where the previous page ended. */
 function afterCursor(cursor: string | undefined, scope: string): (object: PosthornObject<'WebhookEventType'>) => boolean {
   if (cursor === undefined) return () => true;
   const [createdAt = '', name = ''] = cursorText(cursor, scope).split('/');

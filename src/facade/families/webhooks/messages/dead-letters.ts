@@ -202,7 +202,7 @@ async function statsOf({ services, caller }: Call) {
   return { total, byReason: countedByReason(counted), topFailingEndpoints: byEndpoint, byEndpoint };
 }
 
-/** Under the reasons that users know. */
+/** Under the reasons of the API. */
 function countedByReason(counted: DeadLetterStats['byReason']): Record<string, number> {
   const byReason: Record<string, number> = {};
   for (const reason of deadLetterReasons) {

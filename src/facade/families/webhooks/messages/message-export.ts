@@ -62,7 +62,7 @@ const query = z.object({
 });
 type ExportCall = Call<z.output<typeof query>>;
 
-/** Records of a piece, as they stand in JSON, and as cells of CSV. */
+/** Records of a chunk, as JSON and as cells of CSV. */
 interface Row {
   json: string;
   cells: (string | number | null)[];
@@ -229,7 +229,7 @@ async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: numbe
   return { limit: Number.POSITIVE_INFINITY, first, last: null, nextCursor: null };
 }
 
-/** Whether a file ends before the entry: it has all its records and there is another one, or no more entries are looked at. */
+/** Whether a file ends before the entry: it is full and there is another entry, or the scan ends. */
 function isOver(entry: ListedEntry<unknown>, { count, limit, looked }: { count: number; limit: number; looked: number }): boolean {
   return (count === limit && entry.item !== null) || looked >= maxEntries;
 }
@@ -257,7 +257,7 @@ function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
   const entries = whileAwaited(services.webhookMessages.everyEvent(org, filter, sent.cursor), call);
   const rowOf = async (view: WebhookEventView): Promise<Row> => {
     const item = toEventItem(view, call);
-    // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
+    // The text as it was sent: reparsed JSON may differ, such as in large numbers.
     const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
     return {
       json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,

@@ -19,7 +19,7 @@ export async function messageFilter(call: Call, { eventType, applicationId, endp
   };
 }
 
-/** Ids of the event types of these names and of deleted ones that had them; undefined: not all of them are known. RESOURCE_NOT_FOUND as `eventTypeIds` says. */
+/** Ids of the event types of these names and of deleted ones that had them; undefined: some are unknown. RESOURCE_NOT_FOUND as in `eventTypeIds`. */
 async function idsOfAll(call: Call, names: readonly string[]): Promise<string[] | undefined> {
   const found = await mapConcurrently(names, (name) => eventTypeIds(call, name));
   return found.includes(undefined) ? undefined : [...new Set(found.flatMap((ids) => ids ?? []))];

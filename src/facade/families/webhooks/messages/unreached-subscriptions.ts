@@ -8,7 +8,7 @@ import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from '.
 import type { Call } from '../../../http/operation.ts';
 import { shortened } from '../../messages/unreached.ts';
 
-/** Why subscriptions to the type of an event have got nothing of it. Nothing is stored of that: today's rules judge the event. */
+/** Why subscriptions to the type of an event did not receive it. No reason is stored: today's rules evaluate the event. */
 
 const maxShown = 100;
 const maxScanned = 1000;
@@ -80,7 +80,7 @@ interface Candidate {
   application: WebhookApplication;
 }
 
-/** Looks at no more than 1,000 subscriptions. Rejects with AbandonedError once the client has hung up. */
+/** Reads at most 1,000 subscriptions. Rejects with AbandonedError once the client has hung up. */
 export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): Promise<z.input<typeof unreachedSubscriptions>> {
   const { event, messages } = found;
   const { candidates, isComplete } = await candidatesOf(call, event);
@@ -194,7 +194,7 @@ async function judgedRow(candidate: Candidate, event: WebhookEventView, judge: J
 
 type JudgeRow = (candidate: Candidate, subscription: WebhookSubscription) => Promise<Row>;
 
-/** Judges as an event is judged that is sent: within the same bounds of work. */
+/** Evaluates like an event that is sent: within the same bounds of work. */
 async function judgeOf(call: Call, { event, payload }: FoundEvent): Promise<JudgeRow> {
   const { labels, metadata, typeName: type } = event;
   let judge: JudgeOfEvent | null = null;

@@ -10,8 +10,8 @@ import type { EventAnswer, SentEvent } from './sent-event.ts';
 export const idempotencyMs = 86_400_000;
 
 /**
- * What equal events bear: by the idempotency key that was sent with the event or, without one, by the Idempotency-Key of the request and the
- * place of the event in it, so that the process that continues a broken-off request stores nothing twice. Null without either.
+ * The dedup key of an event: from the idempotency key sent with it or, without one, from the Idempotency-Key of the request and the
+ * position of the event in it, so that the process that resumes an aborted request stores nothing twice. Null without either.
  */
 export function eventMark({ idempotency }: Call, { idempotencyKey }: SentEvent, place: number): string | null {
   if (idempotencyKey !== undefined) return digest(`send-event\n${distinctText(idempotencyKey)}`);
@@ -22,7 +22,7 @@ function digest(text: string): string {
   return hash('sha256', text, 'hex').slice(0, 32);
 }
 
-/** The answer to the event that was stored with the mark; null: there is none. */
+/** The response to the event that was stored with the dedup key; null: none. */
 export async function answerBefore(call: Call, mark: string | null): Promise<EventAnswer | null> {
   if (mark === null) return null;
   const { services, caller } = call;
@@ -32,7 +32,7 @@ export async function answerBefore(call: Call, mark: string | null): Promise<Eve
 
 const keptAnswer = z.object({ n: z.int(), e: z.array(z.tuple([z.string(), z.string()])) });
 
-/** The answer as it is stored with its event, at most for as long as the mark holds. */
+/** The response as it is stored with its event, at most as long as the dedup key. */
 export function answerToKeep({ messagesQueued, endpoints }: Pick<EventAnswer, 'messagesQueued' | 'endpoints'>): NewEvent['answer'] {
   const kept: z.input<typeof keptAnswer> = { n: messagesQueued, e: endpoints.map(({ id, url }) => [id, url]) };
   return { text: JSON.stringify(kept), keptMs: idempotencyMs };

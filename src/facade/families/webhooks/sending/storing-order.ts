@@ -8,7 +8,7 @@ export interface StoringTurn {
   store<T>(shard: number, run: () => Promise<T>): Promise<T>;
 }
 
-/** The turn of an event that is sent alone. */
+/** The order of an event sent alone. */
 export const aloneInOrder: StoringTurn = { begin: (_, run) => run(), store: (_, run) => run() };
 
 interface Stored {
@@ -25,7 +25,7 @@ class Place {
 }
 
 /**
- * Stores the events of one list in its order, although they are judged side by side: each step of an event begins after that of the event before, and
+ * Stores the events of one list in its order, although they are evaluated concurrently: each step of an event begins after that of the event before, and
  * need not wait for its end. Events with one idempotency key follow each other as a whole: the first one that is not refused is the one that is stored.
  */
 export class StoringOrder {

@@ -31,8 +31,8 @@ export interface TakenEvent {
 }
 
 /**
- * Stores an event with a message for every subscription that it matches; what was stored before is answered as then, whatever has changed since.
- * `place`: of the event in the request; `turn`: among its events. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
+ * Stores an event with a message for every subscription that it matches; an event stored before gets the same response, whatever has changed since.
+ * `place`: index in the request; `turn`: order among its events. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a missing target,
  * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, FORBIDDEN for too many hops, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, QUEUE_FULL, UNAVAILABLE: then it
  * may be stored, and with an idempotency key it is not stored again when it is sent again.
  */
@@ -168,7 +168,7 @@ async function matchesOf(call: Call, { id, name }: EventTypeRecord, { webhook, d
   return matches;
 }
 
-/** A target that is not there is a mistake of the sender's; one that wants no such events is none. */
+/** A missing target is an error of the sender; a target without a subscription to such events is not. */
 async function refuseUnknown(
   { services, caller }: Call,
   { applicationId, endpointIds }: Pick<WebhookEventPart, 'applicationId' | 'endpointIds'>,

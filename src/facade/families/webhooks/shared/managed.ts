@@ -7,7 +7,7 @@ export function refuseManaged(noun: string, { managedBy }: { managedBy: string |
   throw new PosthornError('FIELD_MANAGED', `The ${noun} is managed by the custom resource ${managedBy}. Change it there.`);
 }
 
-/** Whether it is kept by a custom resource, and is what it shall become: it is not written then, as that could undo what Git says by now. Else as `refuseManaged`. */
+/** Whether a custom resource keeps it and it has the desired form: it is not written then, as that could undo a later change from Git. Else as `refuseManaged`. */
 export function isManagedAsWanted<T extends { managedBy: string | null }>(noun: string, current: T, wanted: T): boolean {
   if (current.managedBy !== null && isDeepStrictEqual(wanted, current)) return true;
   refuseManaged(noun, current);

@@ -17,7 +17,7 @@ const unmetLabel = z.object({
   actual: z.string().nullable().describe('Value of the label of the event; null: the event does not have the label.'),
 });
 
-/** Judges an event by the filters of a subscription, within the bounds that apply to an event that is sent. */
+/** Evaluates the filters of a subscription on an event, within the bounds of an event that is sent. */
 export const testSubscription = operation({
   method: 'POST',
   path: '/webhook-subscriptions/test',
