@@ -78,7 +78,7 @@ export function mailCounter(registry: Registry): Counter<'outcome'> {
   return mails;
 }
 
-/** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
+/** Defines the metrics of a worker on `registry`; the backlog is read from Redis at each scrape. */
 export function deliveryMetrics(
   registry: Registry,
   {

@@ -65,7 +65,7 @@ export interface DeliveryOptions {
   openBlocking: () => RedisClient;
   /** How many there are; default 1. */
   shards?: number;
-  /** The pool of which the worker is: it serves the organizations of it. */
+  /** The pool of the worker: the worker serves its organizations. */
   pool?: string;
   prefix: string;
   registry: RegistryReader;
@@ -85,7 +85,7 @@ export interface DeliveryOptions {
   egress: Partial<InstallationEgress> & { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
-  /** Proxy for destinations that ask for a static address. */
+  /** Proxy for destinations that require a static address. */
   proxyUrl?: string;
   /** Absent: there is no e-mail. Closed by the caller. */
   mailer?: Mailer;
@@ -97,12 +97,12 @@ export interface DeliveryOptions {
   publicUrl?: string;
   /** Of the page where addresses are confirmed; absent: they need not be. */
   mailConfirmationUrl?: string;
-  /** How replays judge and accept events again. */
+  /** Evaluates and accepts events for replays. */
   eventReplays: EventReplays;
   /** Endpoints of webhook applications, and how they are delivered to. */
   webhooks: WebhookPlanSources;
   /**
-   * Servers that stand for the object stores of the clouds, how long the oldest record of a batch waits (default 60 s), the oldest message of
+   * Replacements of the clouds' object store endpoints, how long the oldest record of a batch waits (default 60 s), the oldest message of
    * an archive (10 minutes), and whether the identity of this process may be used (default: not).
    */
   warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number; archiveAgeMs?: number; allowsPlatformIdentity?: boolean };
@@ -110,9 +110,9 @@ export interface DeliveryOptions {
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
   memoryLimitBytes?: number;
-  /** Called when the alerts of routes have something to look at in a shard. */
+  /** Called when a shard has work for the alerts of routes. */
   onAlerts?: (shard: number) => void;
-  /** Threads of libuv, of which half look up names of hosts. Default: 4. */
+  /** Threads of libuv, of which half resolve host names. Default: 4. */
   lookupThreads?: number;
   /** For tests of what DNS answers. */
   lookup?: NameLookup;

@@ -91,7 +91,7 @@ export class LeaderElector {
       heldUntilMs = requestedAtMs + this.#times.renewDeadlineMs;
       cancelDeadline = this.#clock.after(heldUntilMs - this.#clock.now(), () => lose('the lock could not be renewed in time'));
     };
-    // A process that was stopped runs its timers in any order, so the deadline is looked at here too.
+    // A process that was stopped runs its timers in any order, so the deadline is checked here too.
     const refuseWhenLate = (): void => {
       if (this.#clock.now() >= heldUntilMs) lose('the lock was renewed too late');
       if (lost.signal.aborted) throw new PosthornError('CONFLICT', 'leadership is lost');

@@ -31,8 +31,8 @@ export interface LeaseApi {
 }
 
 /**
- * A leader lock in a Lease, as client-go's leaderelection keeps it: whether another holder's lease is over is judged by
- * when this process saw it change, never by the times that stand in it.
+ * A leader lock in a Lease, as client-go's leaderelection keeps it: the expiry of another holder's lease is computed from
+ * when this process saw it change, never from the times in it.
  */
 export class LeaseLock implements LeaderLock {
   readonly #api: LeaseApi;

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** Nobody loses the lock while the machine stands still; those who wait look often. */
+/** No process loses the lock while the machine is stopped; waiters poll often. */
 const times = { leaseDurationMs: 60_000, renewDeadlineMs: 50_000, retryPeriodMs: 100 };
 const lock = (key: string, identity: string, leaseDurationMs = times.leaseDurationMs) =>
   new RedisLock(redis.client, { key, identity, times: { ...times, leaseDurationMs } });

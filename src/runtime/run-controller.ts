@@ -20,7 +20,7 @@ export interface ControllerOptions {
   /** After this time the reconcile's signal aborts. The key stays taken until the reconcile has ended. */
   deadlineMs: number;
   /**
-   * Brings the world to what the object asks for, from what is there now; it does not learn what changed. CONFLICT (something
+   * Reconciles the actual state with the object, from what exists now; it does not learn what changed. CONFLICT (something
    * else wrote meanwhile) and UNAVAILABLE are expected and retried quietly; any other error is retried and logged.
    */
   reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;

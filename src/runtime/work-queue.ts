@@ -16,8 +16,8 @@ export interface WorkQueueOptions {
 }
 
 /**
- * Keys to be worked on, with the promises of client-go's workqueue: a key is handed to one worker at a time; a key
- * added while it waits is not queued twice; a key added while it is worked on is handed out again after `done`; no add
+ * Keys to be reconciled, with the promises of client-go's workqueue: a key is given to one worker at a time; a key
+ * added while it waits is not queued twice; a key added during processing is returned again after `done`; no add
  * is lost. A key waits with the higher of its priorities and the shorter of its delays. Its size is bounded by the
  * number of distinct keys.
  */
@@ -26,7 +26,7 @@ export class WorkQueue {
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #random: () => number;
-  /** Keys that wait or, while in `#processing`, must be handed out again. */
+  /** Keys that wait or, while in `#processing`, must be returned again. */
   readonly #dirty = new Map<string, Priority>();
   readonly #processing = new Set<string>();
   readonly #ready: Record<Priority, Fifo<string>> = { live: new Fifo(), initial: new Fifo() };
@@ -86,7 +86,7 @@ export class WorkQueue {
     this.addAfter(key, delay * (0.8 + 0.4 * this.#random()));
   }
 
-  /** Ends the key's backoff; the next `addRateLimited` begins anew. */
+  /** Ends the key's backoff; the next `addRateLimited` starts over. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
@@ -108,7 +108,7 @@ export class WorkQueue {
 
   /**
    * Takes no more keys and drops the delayed ones. With `drain`, workers still get what waits; without, it is dropped.
-   * Resolves once every key that was handed out is `done`.
+   * Resolves once every returned key is `done`.
    */
   shutdown({ drain }: { drain: boolean }): Promise<void> {
     this.#shutDown = true;
@@ -135,7 +135,7 @@ export class WorkQueue {
       this.#waiters.shift()?.(key);
     }
     if (!this.#shutDown) return;
-    // What is dirty while in processing comes back with its `done`, so workers are let go only after that.
+    // What is dirty while in processing comes back with its `done`, so workers are stopped only after that.
     if (this.#dirty.size === 0)
       for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift()) waiter(undefined);
     if (this.isIdle) for (const resolve of this.#drained.splice(0)) resolve();

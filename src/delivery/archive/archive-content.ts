@@ -4,7 +4,7 @@ import type { StoredObject } from '../targets/warehouse/object-writer.ts';
 import { PartitionedObjects, prefixParts } from '../targets/warehouse/partitioned-objects.ts';
 import { archiveRecord } from './archive-record.ts';
 
-/** After so many bytes others get their turn. */
+/** Yields to other work after so many bytes. */
 const bytesPerTurn = 262_144;
 
 /** The objects of a batch, `{prefix}/archive/{table}/date=…/{batch}.jsonl`, and how many messages they hold. */

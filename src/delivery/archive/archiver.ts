@@ -158,7 +158,7 @@ export class Archiver {
     if (failures === 1) logger.warn({ organizationId: org, why: message }, 'an archive cannot be written; retrying');
   }
 
-  /** Redis is away, or being published into: what was taken is given out again when its time is over. */
+  /** Redis is down, or being published into: leased work is requeued when its lease ends. */
   #onTrouble(error: unknown): void {
     const { logger } = this.#options;
     logger.debug({ reason: error instanceof Error ? error.message : String(error) }, 'an archive could not be checked');

@@ -44,7 +44,7 @@ async function attemptsOf(id: string, count = 1) {
 const sealed = (value: string, name: SealedRecordField): string =>
   testKeyring.seal(value, recordSealingContext('org_a', 'destination', 'dst_a', name));
 
-/** A receiver of bytes that answers each connection's first bytes as told. */
+/** A receiver that sends scripted bytes after the first bytes of a connection. */
 async function rawReceiver(answer: string | null): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -13,7 +13,7 @@ import { attemptDetail } from './traced-detail.ts';
 
 const keptBodyBytes = 10_240;
 const longestRetryAfterMs = 86_400_000;
-/** The receiver wants nothing more (Standard Webhooks): not tried again. */
+/** The receiver declines further messages (Standard Webhooks): not retried. */
 export const gone = 410;
 const retryAfterStatuses = new Set([429, 503]);
 
@@ -31,7 +31,7 @@ export interface DetailWish {
   number: number;
 }
 
-/** Of a test, which is made to be looked at: whatever became of it, unless nothing is to be kept. */
+/** The detail mode of a test: all of the attempt, unless no details are kept. */
 export function wishOfTest(mode: AttemptDetailMode): DetailWish {
   return { mode: mode === 'failures' ? 'all' : mode, number: 1 };
 }
@@ -71,7 +71,7 @@ function plainRecord(
   };
 }
 
-/** What becomes of the message after attempt `number` (from 1). */
+/** The outcome of the message after attempt `number` (from 1). */
 export function attemptOutcome(
   attempt: NewAttempt,
   result: HttpResult,
@@ -87,7 +87,7 @@ export function attemptOutcome(
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
 }
 
-/** The same with an attempt that says, beside what it has to say, what its sender should know; null: nothing. */
+/** The settlement with a warning for the sender in its attempt; null: unchanged. */
 export function withWarning(settlement: Settlement, warning: string | null): Settlement {
   const { outcome } = settlement;
   if (warning === null || !('attempt' in outcome) || outcome.attempt === null) return settlement;

@@ -116,7 +116,7 @@ function ownHeaders(
   return withTemplates(headers, templates, { ...event, source: event.sourceSlug, messageId, eventId, attempt: number });
 }
 
-/** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. An error once the attempt is broken off. */
+/** Signs a payload that is too large for one turn of the event loop; null: it is not signed. An error once the attempt is aborted. */
 async function largeSignature(
   job: Job,
   keys: readonly KeyObject[],

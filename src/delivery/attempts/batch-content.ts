@@ -65,7 +65,7 @@ export async function batchContent(
   return { objects: objects.take(), warning: joinedWarning(warnings) };
 }
 
-/** A batch has one attempt: the first of its warnings stands there, and how many there are. */
+/** A batch has one attempt: it contains the first warning, and their number. */
 function joinedWarning([first, ...more]: readonly string[]): string | null {
   if (first === undefined || more.length === 0) return first ?? null;
   return `${first}; and of ${more.length} other event${more.length === 1 ? '' : 's'} of the batch`;

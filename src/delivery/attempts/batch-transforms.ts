@@ -8,7 +8,7 @@ import { withKeptHeaders } from './kept-event-headers.ts';
 import { type EventTransformer, TransformUnavailableError } from './transformed-event.ts';
 import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 
-/** Each has its turn before it has waited too long in the sandbox, even when all of them are broken off there. */
+/** Each runs before its wait in the sandbox is too long, even when all of them are aborted there. */
 const atATime = 4;
 /** With what follows it, well below the time for which a worker may hold the batch. */
 const defaultTimeoutMs = 20_000;
@@ -27,7 +27,7 @@ export interface TransformContext {
 
 /**
  * Runs the route's transform for those members of a batch that have no output yet, the oldest first, until the outputs are as much as a
- * batch may have. Each output is kept, and each member that comes to none is noted, as soon as it is known: what is done in one pass need not
+ * batch may have. Each output is stored, and each member without one recorded, as soon as it is known: what is done in one pass need not
  * be done in the next. Returns how many members, from the oldest on, may be written now; null when the batch has ended. The first failure, or
  * the deadline, ends the pass: it rejects with `TransformsStalledError` when no transform has come to an end in it, with what was met
  * when some have, or when Redis is to blame.

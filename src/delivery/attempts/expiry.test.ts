@@ -39,7 +39,7 @@ test('a message to a disabled endpoint is given up at its time by a worker that 
   await suite.store.updateEndpoint(org, endpoint.id, { isDisabled: true });
   await worker();
   await expires((await send(1000)).id);
-  // The target is known to be paused by now.
+  // The target is configured as paused.
   const { id, expiresAtMs } = await send(2000);
   const endedAtMs = await expires(id, { attempts: 0 });
   expect(endedAtMs).toBeGreaterThanOrEqual(expiresAtMs);

@@ -11,7 +11,7 @@ import { hasTransform } from './transformed-event.ts';
 /** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. None is less than the largest payload. */
 export const payloadRoomMiB = { all: 128, ofOrganization: 96, ofTarget: 64 };
 
-/** What has taken longer until its attempt could begin goes back: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
+/** A job that takes longer to prepare is requeued: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;
 
 /** Where payloads are read from, and the memory for them. */
@@ -21,7 +21,7 @@ export interface PayloadRoom {
   room: OrganizationBudget;
 }
 
-/** Is given what says whether the attempt may still begin. */
+/** Gets a function that returns whether the attempt is late. */
 type DeliverWhole = (job: Job, isLate: () => boolean) => Promise<Settlement>;
 
 function never(): boolean {
@@ -34,8 +34,8 @@ function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
 }
 
 /**
- * Delivers a job whose payload is in chunks with that payload, once there is room for it in memory; every other job at once. Without room within 10 s the
- * message goes back.
+ * Delivers a job whose payload is in chunks with that payload, once it fits the memory budget; every other job at once. After 10 s without memory the
+ * message is requeued.
  */
 export function withPayload(job: Job, plan: ReadyPlan, room: PayloadRoom, deliver: DeliverWhole): Promise<Settlement> {
   const chunks = job.event?.chunks;

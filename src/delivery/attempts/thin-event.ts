@@ -40,7 +40,7 @@ interface Linking {
   nowMs: number;
 }
 
-/** The event with a link in place of its payload. Null: the worker has no address for the link. */
+/** The event with a link in place of its payload. Null: the worker has no base URL for links. */
 export function thinEvent(
   { target, messageId }: Pick<Job, 'target' | 'messageId'>,
   { event, secrets }: SentEvent,

@@ -24,7 +24,7 @@ export function attemptDetail(traced: TracedExchange | undefined): AttemptDetail
   };
 }
 
-/** The lines behind the request line, and the length that undici writes after what it tells of them. */
+/** The lines after the request line, and the length that undici writes after its event. */
 function headersOfHead(head: string, body: Buffer | null): [string, string][] {
   const headers = head
     .split('\r\n')

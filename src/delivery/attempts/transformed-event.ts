@@ -57,7 +57,7 @@ export async function transformedJob(
 const maxWarnings = 2500;
 
 /**
- * Puts the output of its route's transform in the place of an event's payload. The transform runs once for an event and a route,
+ * Replaces an event's payload with the output of its route's transform. The transform runs once for an event and a route,
  * before the first attempt; its output is kept before anything is sent, so that every retry and replay sends the same bytes.
  */
 export class EventTransformer {
@@ -73,7 +73,7 @@ export class EventTransformer {
     this.#clock = clock;
   }
 
-  /** Rejects with UNAVAILABLE without Redis, or without room in it; with `TransformUnavailableError` when the sandbox has too much to do. */
+  /** Rejects with UNAVAILABLE without Redis, or when its memory is full; with `TransformUnavailableError` when the sandbox is overloaded. */
   async transformed(
     message: TransformableMessage,
     event: StoredEvent,

@@ -49,7 +49,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   countRequest(metrics, 'endpoint', own);
   if (attempt.errorType !== null && attempt.responseStatus === gone) {
-    // First this: a message that is settled no more says it.
+    // Disables first: a settled message is not tried again.
     if (await plan.disable('the endpoint answered 410 Gone', { messageId, ifUnchanged: false }))
       metrics.endpointsDisabled.inc({ cause: 'gone' });
     return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found', isRejected: true });

@@ -334,7 +334,7 @@ test('what waits by the limit of an application goes when it was raised while th
   await send();
   await arrived(1);
   await eventually(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBe(1));
-  // What a worker looks at when it starts is over.
+  // The worker's checks at start are over.
   await sleep(1000);
   directory.putUnseen(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
   await arrived(2);

@@ -55,7 +55,7 @@ export async function attemptCronRun(
   return ended;
 }
 
-/** Redis may be away for a moment; what is not recorded by then ends as lost. */
+/** Redis may be down for a moment; what is not recorded by then ends as lost. */
 async function recorded(clock: Clock, write: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -100,7 +100,7 @@ function headersOf({ org, id, http }: CronJobRecord, { keyring }: CronAttemptOpt
   }
 }
 
-/** Names and values in turn. */
+/** Alternating names and values. */
 function requestHeaders(
   headers: readonly { name: string; value: string }[],
   payload: string,

@@ -58,9 +58,9 @@ export class CronRunner {
       try {
         await bell.wait();
         this.#wakeup.signal();
-        // One that has become full meanwhile takes nothing, which rings for the others.
+        // A worker that has become full takes nothing, which wakes the others.
         if (this.#shares.open >= slots) await runs.take(`${worker}.full`, 0, []);
-        // A worker that is full, or gives some organizations no more, leaves the bell to others until it has room for all again.
+        // A worker that is full, or excludes some organizations, leaves the doorbell to others until it has slots for all.
         while (this.#leavesBell() && !signal.aborted) {
           await clock.sleep(lookMs, signal);
           this.#wakeup.signal();

@@ -1,4 +1,4 @@
-/** How often a worker looks for work itself while it leaves the doorbell to other workers, because some organizations get no more slots there. */
+/** Interval at which a worker polls while it leaves the doorbell to other workers, because some organizations get no more slots there. */
 export const lookMs = 250;
 
 /** Lets one loop sleep until somebody has something for it; a signal that comes before the wait is not lost. */

@@ -113,7 +113,7 @@ interface PlacedRoute {
   hasOwnEvents: boolean;
 }
 
-/** Those that come after the destination in the route's list, of which it may be one itself. */
+/** The destinations after this one in the route's list, which may lack it. */
 function laterDestinations({ failover: { destinations } }: RouteRecord, destinationId: string): PlacedRoute['failover'] {
   return destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
 }
@@ -126,7 +126,7 @@ async function failoverAfter(registry: RegistryReader, route: RouteRecord, desti
   return later.filter((_, k) => records[k]?.enabled === true && records[k]?.ordered !== true);
 }
 
-/** The plan of a target that stands for a webhook endpoint of an application. */
+/** The plan of a target for a webhook endpoint of an application. */
 async function webhookDeliveryPlan(
   { webhookPlans }: DeliveryPlanSources,
   org: string,
@@ -140,7 +140,7 @@ async function webhookDeliveryPlan(
 
 const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null };
 
-/** The plan of a target that stands for a notification channel, or for the addresses of a route. */
+/** The plan of a target for a notification channel, or for the addresses of a route. */
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed } = sources;
   return await registry.derive(`alerts:${org}/${destinationId}`, async () => {
@@ -215,8 +215,8 @@ function awaitingTransform(setting: TargetSetting): DeliveryPlan {
 const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
 
 /**
- * Messages that go out in order do not move: without failover they wait for their destination. A failover destination hands on to those after it; only the first destination does so before its retries are used up. Messages move on from a destination
- * that is not a first one and does not serve, or that the route names no more.
+ * Ordered messages do not move: without failover they wait for their destination. A failover destination fails over to those after it; only the first destination does so before its retries are used up. Messages leave a destination
+ * that is not the first one and does not serve, or that the route no longer names.
  */
 function targetSetting(
   { route, failover, hasOwnEvents }: PlacedRoute,

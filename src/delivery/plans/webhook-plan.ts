@@ -50,7 +50,7 @@ export interface WebhookPlan {
   secrets: readonly EndpointSecret[];
   /** The signing secrets and credentials that replies must not repeat. */
   sentSecrets: SentSecrets;
-  /** Asked for each attempt: pools that were not used for long are closed. */
+  /** Called for each attempt: unused pools are closed. */
   dispatcher: () => Dispatcher;
   /** Null when there is none any more. */
   transform: (id: string) => Promise<TransformRecord | null>;
@@ -60,7 +60,7 @@ export interface WebhookPlan {
   disableAfterMs: number | null;
   /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: its circuit is closed. Rejects with UNAVAILABLE. */
   failingSinceMs: () => Promise<number | null>;
-  /** Says to the organization that the endpoint will be disabled unless it recovers: so many percent of the time are over. Null: it does not ask for that. Rejects with UNAVAILABLE. */
+  /** Warns the organization that the endpoint will be disabled unless it recovers: so many percent of the time are over. Null: no warnings requested. Rejects with UNAVAILABLE. */
   warnOfDisabling: ((sinceMs: number, percent: number, messageId: string) => Promise<void>) | null;
 }
 
@@ -107,7 +107,7 @@ const plansKept = 20_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** The plans of webhook endpoints, kept from their third use on, each made anew when its endpoint, application or organization is another one. */
+/** The plans of webhook endpoints, cached from their third use on, and rebuilt when the endpoint, application or organization changes. */
 export class WebhookPlans {
   readonly #sources: Sources;
   readonly #made = new LRUCache<string, Made>({ maxSize: plansKept, sizeCalculation: () => 1 });
@@ -220,7 +220,7 @@ export class WebhookPlans {
   }
 }
 
-/** What signs its messages, as its scheme wants it. `sealed` is null for what is missing: nothing is sent without it. */
+/** Signs its messages by its scheme. `sealed` is null for a missing secret: nothing is sent without it. */
 function signingOf({ signatureScheme, secret, signingKey }: WebhookEndpoint): { sealed: string | null; validUntilMs: number | null }[] {
   const all = ({ sealed, previous }: Pick<WebhookSecret, 'sealed' | 'previous'>) => [{ sealed, validUntilMs: null }, ...previous];
   return [

@@ -19,7 +19,7 @@ import { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { ReplayRunner } from './replay-runner.ts';
 
-/** How events are judged and accepted again. */
+/** Evaluates and accepts events again. */
 export interface EventReplays {
   routing: EventRouting;
   acceptor: MessageAcceptor;

@@ -259,7 +259,7 @@ test('a replay that is deleted while its step is under way is cancelled after th
     async () => {
       await began.promise;
       await publisher.retract(epoch, 'replay', replay.id);
-      // The runner hears of it before it hears of these.
+      // The runner is notified of it before these.
       for (const later of dryRunsOf('org_b', 1, 'events')) {
         await publisher.publish(epoch, 'replay', later);
         await eventually(() => hasSucceeded(later));

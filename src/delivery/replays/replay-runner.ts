@@ -9,7 +9,7 @@ import { Wakeup } from '../loops/wakeup.ts';
 
 const leaseMs = 10_000;
 const renewMs = 5000;
-/** After that a replay whose lease another worker has is looked at again. */
+/** After that a replay whose lease another worker has is checked again. */
 const othersMs = 2000;
 const idleDelays = { firstMs: 50, maxMs: 5000 };
 const maxPerStep = 200;
@@ -23,9 +23,9 @@ const stepsPerSecond = 10;
 const reviewMs = 30_000;
 const failureDelayMs = 1000;
 /**
- * Steps under way at once that judge events or payloads, each of another organization: a slow judgement holds up no other organization while fewer than these are
- * slow. Steps that judge nothing load the event loop and Redis all the time they take, so one of them is under way at a time, and the next one begins only after
- * a rest (`rests`), which is for live traffic.
+ * Concurrent steps that evaluate events or payloads, each of another organization: a slow evaluation delays no other organization while fewer than these are
+ * slow. Steps without evaluation load the event loop and Redis all the time they take, so one of them is under way at a time, and the next one begins only after
+ * a pause (`rests`), which is for live traffic.
  */
 const maxJudging = 8;
 /** However long a step took. */
@@ -44,7 +44,7 @@ export interface ReplayRunnerOptions {
 interface Entry {
   /** Null: not known yet. */
   org: string | null;
-  /** Whether its steps judge events or payloads; false: not known yet, too. */
+  /** Whether its steps evaluate events or payloads; false: or not known yet. */
   isJudging: boolean;
   dueAtMs: number;
   leasedUntilMs: number;
@@ -57,7 +57,7 @@ interface Entry {
 }
 
 /**
- * Carries replays on. A worker has one step of an organization under way at a time, and organizations take turns, whatever number of replays each has. Any number
+ * Runs replays. A worker has one step of an organization under way at a time, and serves organizations round-robin, whatever number of replays each has. Any number
  * of workers may run it; a replay is leased to one of them.
  */
 export class ReplayRunner {
@@ -71,7 +71,7 @@ export class ReplayRunner {
   #restsUntilMs = 0;
   #mustLoad = true;
   #reviewedAtMs = 0;
-  /** By whether it judged: the organization that had the last step. */
+  /** By whether it evaluated: the organization of the last step. */
   readonly #lastOrganizations = new Map<boolean, string>();
   #loop: Promise<void> = Promise.resolve();
   #stopListening = (): void => undefined;
@@ -139,7 +139,7 @@ export class ReplayRunner {
   }
 
   /**
-   * Begins a step of the replay that is due first in each organization that has none under way. Organizations whose steps judge, and others, take turns apart.
+   * Begins a step of the replay that is due first in each organization that has none under way. The two kinds of steps take separate rounds.
    */
   async #round(): Promise<void> {
     const { registry, clock } = this.#options;

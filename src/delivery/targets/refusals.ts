@@ -38,5 +38,5 @@ export class MailRefusedError extends Error {
   }
 }
 
-/** What the record of a warehouse says is not allowed, or cannot be done safely. */
+/** Settings of a warehouse record that are not allowed, or not safe. */
 export class WarehouseRefusedError extends Error {}

@@ -86,7 +86,7 @@ async function testHttp(
   };
 }
 
-/** Writes one record into a file of its own, where those of deliveries stand. */
+/** Writes one record into a file of its own, beside those of deliveries. */
 async function testWarehouse(
   options: PlanSources,
   destination: WarehouseDestinationRecord,

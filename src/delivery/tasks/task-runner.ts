@@ -24,7 +24,7 @@ export interface TaskRunnerOptions {
   metrics: { tasks: Counter<'kind' | 'outcome'> };
 }
 
-/** Takes tasks and answers them, with slots of its own, of which each organization has a share: they take none from deliveries. Sleeps on a doorbell. */
+/** Runs tasks and returns their results, with slots of its own, shared by organization: they take none from deliveries. Sleeps on a doorbell. */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   readonly #handlers: ReadonlyMap<string, TaskHandler>;

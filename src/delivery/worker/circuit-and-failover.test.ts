@@ -18,7 +18,7 @@ beforeEach(() => {
   suite.worker();
 });
 
-/** A receiver that answers with what `health` says at the moment. */
+/** A receiver that responds with the current `health`. */
 async function receiver(health: { status: number }): Promise<Receiver> {
   const started = await startReceiver((response) => {
     response.statusCode = health.status;

@@ -3,7 +3,7 @@ import type { Wakeup } from '../loops/wakeup.ts';
 
 export type ConsumerMode = 'starting' | 'idle' | 'ready' | 'recovering' | 'dequeuing' | 'adopting' | 'backing-off' | 'stopped';
 
-/** Work that may wait in the shard. Pressing work does not wait until it is the shard's turn. */
+/** Work that may wait in the shard. Pressing work does not wait for the shard's next poll. */
 type Work = 'none' | 'some' | 'pressing';
 
 /**
@@ -17,24 +17,24 @@ type Work = 'none' | 'some' | 'pressing';
  * - `backing-off`: the call failed. Nothing is taken until the back-off of the worker's Redis calls is over.
  * - `stopped`: the worker shuts down. Final.
  *
- * Work and losses that are noted in a mode that cannot act on them are kept, but for a loss noted during `adopting`: the call under way finds it. "By what is noted" is `recovering` after a loss, else `ready` with
+ * Work and losses that are signalled in a mode that cannot act on them are kept, but for a loss during `adopting`: the call under way finds it. "By signals" is `recovering` after a loss, else `ready` with
  * work, else `idle`. The transitions:
  *
  * | from | event | to |
  * |---|---|---|
- * | `starting` | `start` | by what is noted |
+ * | `starting` | `start` | by signals |
  * | `idle` | `noteWork` | `ready` |
  * | `idle`, `ready` | `noteLoss` | `recovering` |
- * | `ready` | `beginTake` | `dequeuing`; the work that was noted is taken |
+ * | `ready` | `beginTake` | `dequeuing`; the signalled work is taken |
  * | `recovering` | `beginTake` | `adopting` |
- * | `dequeuing` | `endTake` | by what is noted |
- * | `adopting` | `endTake` | by what is noted; what was lost is found |
- * | `dequeuing`, `adopting` | `failTake` | `backing-off`; the work is noted again |
- * | `backing-off` | `resume` | by what is noted, which is never `idle` |
+ * | `dequeuing` | `endTake` | by signals |
+ * | `adopting` | `endTake` | by signals; what was lost is found |
+ * | `dequeuing`, `adopting` | `failTake` | `backing-off`; the work is signalled again |
+ * | `backing-off` | `resume` | by signals, which is never `idle` |
  * | `starting`, `idle`, `ready`, `recovering`, `backing-off` | `stop` | `stopped` |
  *
  * `noteWork` and `noteLoss` are legal in every mode, and stay without effect in `stopped`. Any other event in another mode than these is a defect and
- * throws INTERNAL. The wakeup is signalled when a take makes sense, or makes more sense than before; who takes knows by itself when its take has ended.
+ * throws INTERNAL. The wakeup is signalled when a take makes sense, or makes more sense than before; the caller of a take observes its end itself.
  */
 export class ConsumerState {
   readonly #wakeup: Pick<Wakeup, 'signal'>;
@@ -122,7 +122,7 @@ export class ConsumerState {
       throw new PosthornError('INTERNAL', `the consumer of a shard cannot ${event} while it is ${this.#mode}`);
   }
 
-  /** Where a take can begin, what was noted decides which. */
+  /** Where a take can begin, signals decide which. */
   #reconsider(): void {
     if (this.#mode === 'idle' || this.#mode === 'ready' || this.#mode === 'recovering') this.#goOn();
   }

@@ -8,7 +8,7 @@ import { applicationLimiter, type WebhookPlanSources } from '../plans/webhook-pl
 import type { ShardSignals } from './shard-signals.ts';
 import type { TargetConfigSync } from './target-config-sync.ts';
 
-/** Changes are looked at together. */
+/** Changes are processed together. */
 const gatherMs = 200;
 const retryMs = 2000;
 const endpointsPerStep = 200;
@@ -78,7 +78,7 @@ export class EndpointConfigSync {
       await this.#reviewEndpoints(changed);
       await this.#reviewApplications(changed.filter(({ endpointId }) => endpointId === null));
     } catch {
-      // Redis is away, which the worker reports.
+      // Redis is down, which the worker reports.
       for (const target of changed) this.#note(target);
       waitMs = withJitter(retryMs);
     } finally {
@@ -112,7 +112,7 @@ export class EndpointConfigSync {
         cursor = step.next;
       }
     }
-    // Endpoints of one that is enabled again may go on.
+    // Endpoints of a re-enabled one may resume.
     if (changed.length > 0) keeper.review();
   }
 

@@ -15,7 +15,7 @@ const onlyOne = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcu
 const suite = deliverySuite({ shards: 2 });
 const { becomes, ends, prefix, send } = suite;
 
-/** Answers with what `health` says at the moment; 0: not before it is closed. */
+/** Responds with the current `health`; 0: not before it is closed. */
 async function receiver(health: { status: number }): Promise<Receiver> {
   const started = await startReceiver((response) => {
     if (health.status === 0) return;
@@ -116,7 +116,7 @@ function eventTo(routeId: string, destinationId: string, shard: number) {
   };
 }
 
-/** Lets Redis know a failover destination as a target of the route. */
+/** Registers a failover destination as a target of the route in Redis. */
 async function known({ health, counts }: World, number: 1 | 2, place: Place): Promise<void> {
   const before = health[number].status;
   health[number].status = 200;
@@ -346,7 +346,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
   });
 });
 
-/** The only message that has moved stands in a lane of its target, which is paused; nothing is noted of how it moved. */
+/** The only moved message is in a lane of its target, which is paused; its move has no record. */
 async function asEarlierRelease(shard: number): Promise<void> {
   const { client } = suite.redis;
   const base = `${prefix}{s${shard}}:`;

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** Notes in which order each dequeue gives turns. */
+/** Records the order of each dequeue. */
 function noting(queue: RedisDeliveryQueue, orders: (TurnOrder | undefined)[]): RedisDeliveryQueue {
   return new Proxy(queue, {
     get(target, name) {

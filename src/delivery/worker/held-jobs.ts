@@ -33,7 +33,7 @@ export class HeldJobs {
     this.#jobs.delete(job.handle);
   }
 
-  /** Has the shard looked at within seconds, although nothing happens in it. */
+  /** Has the shard checked within seconds, although it is idle. */
   noteActivity(): void {
     this.#activeAtMs = this.#context.clock.now();
   }

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const unavailable = (): PosthornError => new PosthornError('UNAVAILABLE', 'injected');
 
-/** Lets the first `count` calls of a method fail, without having happened or after they have, and tells of each. */
+/** Lets the first `count` calls of a method fail, without having happened or after they have, and reports each. */
 function failing(
   queue: RedisDeliveryQueue,
   { method, when, count, told }: { method: keyof RedisDeliveryQueue; when: 'before' | 'after'; count: number; told: () => void },
@@ -111,7 +111,7 @@ describe('a worker delivers everything', () => {
   });
 });
 
-/** What a client that sends its call again makes of a dequeue: it happens twice, and only the second answer arrives. Tells what was lost. */
+/** A client that resends its dequeue: it runs twice, and only the second reply arrives. Reports what was lost. */
 function dequeuedTwice(queue: RedisDeliveryQueue, lost: (jobs: number) => void): RedisDeliveryQueue {
   let isFirst = true;
   return new Proxy(queue, {
@@ -130,7 +130,7 @@ function dequeuedTwice(queue: RedisDeliveryQueue, lost: (jobs: number) => void):
   });
 }
 
-/** Tells of each dequeue that is rejected. Calls that are made while the connection is down fail at once, which is of no interest. */
+/** Reports each rejected dequeue. Calls that are made while the connection is down fail at once and do not count. */
 function watchedDequeues(queue: RedisDeliveryQueue, rejected: (error: unknown) => void): RedisDeliveryQueue {
   return new Proxy(queue, {
     get(target, name) {

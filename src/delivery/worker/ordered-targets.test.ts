@@ -31,7 +31,7 @@ beforeEach(() => {
 
 type Answer = (response: ServerResponse, number: number) => void;
 
-/** A receiver that notes how many requests it has at a time. `answer`: how it ends the request after 5 ms. */
+/** A receiver that records its concurrent requests. `answer`: how it ends the request after 5 ms. */
 async function counting(answer: Answer = (response) => response.end()): Promise<Receiver> {
   return await suite.receiver((response, number) => {
     underWay++;

@@ -90,7 +90,7 @@ test('a run of a cron job waits for its pool, and is made by the default one whe
   await queueRun(to.url);
   await queueRun(to.url, { org: 'org_b' });
   await to.arrived(1);
-  // Nothing else of the default pool is left to do by now.
+  // Nothing else of the default pool is left to do.
   await pools.assign('org_a', defaultPool);
   await to.arrived(2);
   expect(to.requests.map(({ headers }) => headers['x-posthorn-execution'])).toEqual(['exec_org_b_0', 'exec_org_a_0']);

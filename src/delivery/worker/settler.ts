@@ -17,7 +17,7 @@ export interface SettlerOptions {
 }
 
 /**
- * Collects what attempts came to and writes it in batches: after 2 ms, or 64 of them, or those of 32 destinations. While Redis is away it keeps them and
+ * Collects outcomes of attempts and writes them in batches: after 2 ms, or 64 of them, or those of 32 destinations. While Redis is down it keeps them and
  * tries again: a settlement sent twice changes nothing.
  */
 export class Settler {

@@ -49,7 +49,7 @@ afterEach(async () => {
   if (consumer.mode !== 'stopped') await stop();
 });
 
-/** A look at the shard that finds nothing. */
+/** A check of the shard that finds nothing. */
 const nothing: ShardState = {
   hasReadyWork: false,
   hasWorkOfOthers: false,

@@ -27,7 +27,7 @@ export interface ShardConsumerOptions {
   keeper: TargetConfigSync;
   webhookKeeper: EndpointConfigSync;
   outboxTransfer: OutboxTransfer;
-  /** Lets the alerts of routes be looked at. */
+  /** Triggers the check of the alerts of routes. */
   lookAtAlerts: () => void;
 }
 
@@ -103,12 +103,12 @@ export class ShardConsumer {
     return this.#state.wantsToTake;
   }
 
-  /** Work waits here of an organization that is not the one of which the worker has had the most lately. */
+  /** Work of a non-dominant organization waits here. */
   get isPressing(): boolean {
     return this.#state.isPressing;
   }
 
-  /** Says that there may be work; `isPressing`: such as is not to wait until it is this shard's turn. */
+  /** Signals that there may be work; `isPressing`: work that must not wait for this shard's next poll. */
   wake(work: { isPressing?: boolean } = {}): void {
     this.#state.noteWork(work);
   }
@@ -136,7 +136,7 @@ export class ShardConsumer {
     const { queue, context } = this.#options;
     const answer = await queue.dequeue(context.id, count, slow, order);
     if (this.#backoff.recordSuccess()) this.#state.noteLoss();
-    // Also when there are none: those of an answer that was lost, after which the client has asked again, are found by the next look.
+    // Also when there are none: those of a lost reply, after which the client has sent the call again, are found by the next check.
     this.#held.noteActivity();
     for (const target of answer.unconfigured) void this.configure(target);
     this.#follow(answer);
@@ -156,12 +156,12 @@ export class ShardConsumer {
     }
   }
 
-  /** Rings for somebody else when there is work; rejects when Redis is away. */
+  /** Wakes another worker when there is work; rejects when Redis is down. */
   async passBellOn(): Promise<void> {
     await this.#duePromotion.promote();
   }
 
-  /** Puts back what dead workers held; false: there is more, or Redis is away. */
+  /** Requeues leases of dead workers; false: there is more or no Redis. */
   async reclaim(deadWorkers: readonly string[]): Promise<boolean> {
     try {
       return await this.#jobReclaim.reclaim(deadWorkers);

@@ -104,6 +104,6 @@ test('a full worker passes the bell on to one that is free', async () => {
     await suite.acceptor.accept(newEvent());
     await to.arrived(i);
   }
-  // Without the bell it would be half a minute: a worker looks at an idle shard every 30 s, and every 3 s while something happens there.
+  // Without the doorbell it would be half a minute: a worker polls an idle shard every 30 s, and a busy one every 3 s.
   expect(performance.now() - begin).toBeLessThan(20_000);
 });

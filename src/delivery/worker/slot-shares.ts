@@ -34,7 +34,7 @@ export class SlotShares {
 
   /**
    * Whether one more slow attempt of the organization keeps within the shares of `slow-room.lua`, probes included. Dequeues of several shards
-   * at once each know only what was under way before them.
+   * at once each count only what was under way before them.
    */
   hasRoomForSlow(org: string): boolean {
     const limit = Math.max(1, Math.floor(this.#slots / 2));

@@ -25,7 +25,7 @@ let queue: RedisDeliveryQueue;
 let walks: string[][];
 /** What the next calls of `endWaits` fail with. */
 let failures: Error[];
-/** While it is there, walks for this destination stand still. */
+/** While it exists, walks for this destination are blocked. */
 let stalled: { destinationId: string; goOn: Promise<void> } | null;
 
 beforeAll(async () => {
@@ -111,7 +111,7 @@ test.each([
   const wanted = targets.filter(({ destinationId }) => destinationId === 'dst_a');
   for (const target of wanted) await keeper().configure(target);
   expect(await redis.client.zcard(retries)).toBe(counts.dst_b);
-  // Whoever walks for it now looks at one step of the others.
+  // The next walk reads one step of the others.
   expect(await queue.endWaits(wanted, '0')).toEqual({ next: null });
 });
 

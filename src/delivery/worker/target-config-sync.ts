@@ -7,12 +7,12 @@ import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import type { ShardSignals } from './shard-signals.ts';
 
-/** Changes are looked at together, so that a thousand deletions cost one search. */
+/** Changes are processed together, so that a thousand deletions cost one search. */
 const gatherMs = 200;
 const retryMs = 2000;
-/** Before it is looked again whether a record that is missing has come; a change of a route looks at once. */
+/** Delay until a missing record is read again; a change of a route triggers a read at once. */
 const awaitedMs = 30_000;
-/** Whose retries one walk looks for. */
+/** Targets of one walk over retries. */
 const targetsPerWalk = 100;
 /** Anything may have changed: nobody has followed the changes for a while. */
 const anything = '*';
@@ -86,7 +86,7 @@ export class TargetConfigSync {
     this.#reviewIn(gatherMs);
   }
 
-  /** The same, and looks at what waits by its setting: any change may have been missed. */
+  /** The same, and reviews what waits by its setting: any change may have been missed. */
   reviewAll(): void {
     this.#changed.add(anything);
     this.review();
@@ -119,7 +119,7 @@ export class TargetConfigSync {
     try {
       for (let [number] = this.#waitsToEnd.keys(); number !== undefined; [number] = this.#waitsToEnd.keys()) await this.#walkWith(number);
     } catch {
-      // Redis is away, which the worker reports.
+      // Redis is down, which the worker reports.
     } finally {
       this.#isEndingWaits = false;
     }
@@ -136,7 +136,7 @@ export class TargetConfigSync {
 
   /**
    * What waits for its next attempt at targets that do not serve moves on now. It is found by a walk over all retries, so one walk is for all targets that
-   * have come before it begins. What is left when Redis goes away is done by the next review.
+   * have come before it begins. What is left when Redis fails is done by the next review.
    */
   #walkRetries(): { numbers: ReadonlySet<string>; done: Promise<void> } {
     const targets = [...this.#waitsToEnd.values()].slice(0, targetsPerWalk);
@@ -174,7 +174,7 @@ export class TargetConfigSync {
       if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
       for (const changeKey of awaited) this.#changed.add(changeKey);
     } catch {
-      // Redis is away, which the worker reports.
+      // Redis is down, which the worker reports.
       for (const changeKey of changed) this.#changed.add(changeKey);
       waitMs = withJitter(retryMs);
     } finally {
@@ -184,7 +184,7 @@ export class TargetConfigSync {
     }
   }
 
-  /** What waits by an earlier setting of its route or destination, a limit or an open circuit, would know of the new one only then. */
+  /** Without this, messages that wait by an earlier setting, a limit or an open circuit would see the new one only later. */
   async #configureChanged(changed: readonly string[]): Promise<void> {
     const { queue, registry } = this.#options;
     if (changed.includes(anything)) {
@@ -273,7 +273,7 @@ export class TargetConfigSync {
   }
 }
 
-/** Whether a target that is paused is so no more, is so for another reason, or has messages that could not move on and may by now. */
+/** Whether a paused target was resumed, is paused for another reason, or has messages that could not move on and now may. */
 function isToConfigure({ revision }: Target, plan: DeliveryPlan): boolean {
   return plan.state !== 'paused' || plan.setting.movesOn !== 'nobody' || plan.setting.revision !== revision;
 }

@@ -33,7 +33,7 @@ export class ManifestApplier {
     this.#protectedManager = options.protectedManager;
   }
 
-  /** Takes over fields that others own: in this mode the files are what is asked for. Rejects never. */
+  /** Takes over fields of other owners: in this mode the files take precedence. Rejects never. */
   async apply(objects: readonly ApplyObject[]): Promise<ApplyFailure[]> {
     const failures: ApplyFailure[] = [];
     const awaited = namespacesOf(objects);

@@ -45,7 +45,7 @@ export function manifestErrors(registry: Registry): Gauge {
 
 /**
  * Keeps the resource store equal to a directory of manifests: after any change all files are read, and what differs is
- * applied. Objects whose manifest is gone are deleted, but not while a file is broken, as they may stand in it.
+ * applied. Objects whose manifest is gone are deleted, but not while a file is broken, as it may contain them.
  */
 export class ManifestsDirectory {
   readonly name = 'manifests';

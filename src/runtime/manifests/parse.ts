@@ -24,9 +24,9 @@ export interface ParsedManifests {
 /** An object of a file. */
 export interface ReadObject {
   object: ApplyObject;
-  /** All of it as it is written, with what an `ApplyObject` has no place for. */
+  /** The whole text as written, with fields that an `ApplyObject` lacks. */
   written: unknown;
-  /** Finds a field, such as `spec.http.url`; one that is not written has the place of the nearest part around it. */
+  /** Finds a field, such as `spec.http.url`; a missing one has the position of the nearest part around it. */
   placeOf(field: string): Place;
 }
 
@@ -122,7 +122,7 @@ export function parseManifests(file: string, text: string, reading: Reading = {}
 
 /**
  * Reads a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
- * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
+ * A broken document does not prevent reading the others. The store validates specs.
  */
 export function readDocuments(text: string, reading: Reading = {}): ReadText {
   const wanted = { kinds: configurationKinds, namespace: 'default', skipsForeign: false, ...reading };
@@ -228,7 +228,7 @@ function toObject(kind: Kind, value: unknown, at: string, namespace: string): Ap
   }
 }
 
-/** Throws Misread with the place of the first unknown member, else of the first complaint. */
+/** Throws Misread at the position of the first unknown member, else of the first error. */
 function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, at: string): z.output<Schema> {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;

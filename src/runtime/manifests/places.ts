@@ -6,7 +6,7 @@ export interface Place {
   column: number;
 }
 
-/** Finds the place at an offset of the text whose lines `lines` has counted. */
+/** Returns the position of an offset of the text whose lines `lines` has counted. */
 export function placeAt(lines: LineCounter, offset: number): Place {
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(line, 1), column: Math.max(col, 1) };

@@ -12,7 +12,7 @@ const newerOctal: ScalarTag = {
   },
 };
 
-/** kubectl gives the text that the Base64 stands for. */
+/** kubectl returns the text that the Base64 encodes. */
 const binary: ScalarTag = {
   tag: 'tag:yaml.org,2002:binary',
   resolve: (text) => Buffer.from(text, 'base64').toString(),

@@ -28,7 +28,7 @@ export class AlertMailer {
     this.#options = options;
   }
 
-  /** As `Mailer.send`; addresses of other domains get nothing, and those that have not confirmed a link at most. What is over the budget is an error that says so; an e-mail that the server has surely not taken uses none of it. */
+  /** As `Mailer.send`; addresses of other domains get nothing, and unconfirmed ones at most a link. An e-mail over the budget is an error with that reason; one that the server has certainly not accepted uses none of it. */
   async send({ to, ...rest }: Mail, options: Parameters<Mailer['send']>[1]): Promise<HttpResult> {
     const { domains, confirmer, mails } = this.#options;
     const refused = refusedAddresses(to, domains);

@@ -6,7 +6,7 @@ export interface AlertWording {
   title: string;
   /** One sentence. */
   summary: string;
-  /** Label and value in turn of showing. */
+  /** Label and value, in order of display. */
   facts: [label: string, value: string][];
 }
 

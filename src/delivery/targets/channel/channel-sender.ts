@@ -34,7 +34,7 @@ export interface AlertAttempt {
   signal: AbortSignal;
 }
 
-/** Says an alert in the form of a channel. Never rejects. */
+/** Sends an alert in the form of a channel. Never rejects. */
 export type ChannelSender = (attempt: AlertAttempt) => Promise<HttpResult>;
 
 export interface ChannelSenderOptions {
@@ -118,7 +118,7 @@ export function incidentCloser(open: (sealed: string) => string, options: Channe
   };
 }
 
-/** What an alert looks like for a service, and how that says in an answer of 200 that it did not take one. */
+/** The form of an alert for a service, and how a response of 200 reports a refusal. */
 const services = {
   slack: { message: slackMessage, complaint: slackComplaint },
   teams: { message: teamsMessage, complaint: teamsComplaint },

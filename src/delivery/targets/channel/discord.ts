@@ -13,7 +13,7 @@ const colors: Record<AlertType, number> = {
   'circuit.closed': 0x12_b7_6a,
 };
 
-/** One embed; nobody is mentioned, whatever a name says. */
+/** One embed; mentions in names have no effect. */
 export function discordMessage(alert: Alert): object {
   const { title, summary, facts } = alertWording(alert);
   return {

@@ -23,7 +23,7 @@ export interface MailConfirmerOptions {
   logger: Logger;
 }
 
-/** Tracks which addresses want the e-mails of an organization, and asks those that have not answered. */
+/** Tracks which addresses accept the e-mails of an organization, and sends requests to the others. */
 export class MailConfirmer {
   readonly #options: MailConfirmerOptions;
 
@@ -44,8 +44,8 @@ export class MailConfirmer {
   }
 
   /**
-   * Sends a link to those that wait and have none. Ends after 5 s, and with the first for which there is no link left or the server gives no answer; the next
-   * e-mail asks the rest. A link that may have gone out, or that the server refuses for good, is not sent again before it expires. Never rejects.
+   * Sends a link to those that wait and have none. Ends after 5 s, and with the first without a link in the budget or without a server response; the next
+   * e-mail continues. A link that may have gone out, or that the server refuses for good, is not sent again before it expires. Never rejects.
    */
   async ask(
     org: string,

@@ -11,7 +11,7 @@ export interface SmtpSettings {
   port: number;
   /** `starttls`: required before anything is sent; `implicit`: from the first byte; `off`: in clear, for a relay on the same machine. */
   tls: 'starttls' | 'implicit' | 'off';
-  /** Null: the server asks for none. */
+  /** Null: the server requires none. */
   credentials: { user: string; password: string } | null;
   /** Address, with or without a name. */
   from: string;

@@ -21,7 +21,7 @@ export function slackMessage(alert: Alert): object {
   };
 }
 
-/** Why an answer of 200 is none of success; null when it is one. An incoming webhook says so by its status, a workflow by `ok` in JSON. */
+/** Why a response of 200 is a failure; null for a success. An incoming webhook reports it by its status, a workflow by `ok` in JSON. */
 export function slackComplaint(text: string): string | null {
   const { ok, error } = Object(readJson(withoutByteOrderMark(text)));
   if (ok !== false) return null;

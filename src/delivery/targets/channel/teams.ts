@@ -13,7 +13,7 @@ const colors: Record<AlertType, 'attention' | 'good'> = {
   'circuit.closed': 'good',
 };
 
-/** An Adaptive Card in the envelope that workflows and incoming webhooks of Teams take. What users wrote stands in text runs, which know no Markdown. */
+/** An Adaptive Card in the envelope that workflows and incoming webhooks of Teams accept. User text is in text runs, which render no Markdown. */
 export function teamsMessage(alert: Alert): object {
   const { title, summary, facts } = alertWording(alert);
   const content = {
@@ -31,7 +31,7 @@ export function teamsMessage(alert: Alert): object {
 }
 
 /**
- * Why an answer of 200 is none of success; null when it is one. An incoming webhook says `1`, a workflow nothing or what its maker has it answer in JSON, and
+ * Why a response of 200 is a failure; null for a success. An incoming webhook returns `1`, a workflow nothing or JSON that its author defines, and
  * with any other text, such as "Webhook message delivery failed with error: …", the message is lost.
  */
 export function teamsComplaint(text: string): string | null {

@@ -37,7 +37,7 @@ export class Dispatchers {
 
   /**
    * `connections`: most per receiver. `extraCa`: PEM of certificate authorities trusted besides the well-known ones. `proxyUrl`: the
-   * egress proxy, `http://` or `https://`, with user and password where it wants them.
+   * egress proxy, `http://` or `https://`, with user and password if required.
    */
   constructor({
     connections,
@@ -66,7 +66,7 @@ export class Dispatchers {
     this.#proxy = proxyUrl === undefined ? null : new URL(proxyUrl);
   }
 
-  /** Gives the pool for these rules, made anew when it was closed for want of use. */
+  /** Returns the pool for these rules, and reopens it if it was closed as unused. */
   forRules(rules: ConnectionRules): () => Dispatcher {
     const key = createHash('sha256').update(JSON.stringify(rules)).digest('base64');
     return () => this.#agents.get(key) ?? this.#open(key, rules);

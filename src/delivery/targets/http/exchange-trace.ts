@@ -21,7 +21,7 @@ export class ConnectionTrace {
   }
 }
 
-/** What is noted of an exchange while it is under way: numbers and references alone, because most exchanges succeed and need no more. */
+/** Data recorded during an exchange: numbers and references alone, because most exchanges succeed and need no more. */
 export class ExchangeTrace {
   readonly beganAtMs: number;
   sentAtMs: number | null = null;
@@ -58,7 +58,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   connection.requests++;
 });
 
-/** Dispatches the request of an exchange; a connection that this begins is noted as that of the exchange. */
+/** Dispatches the request of an exchange; a connection that this opens is recorded as that of the exchange. */
 export function dispatchTraced(
   trace: ExchangeTrace,
   dispatcher: Dispatcher,
@@ -105,7 +105,7 @@ export function tracedConnection(
   return { trace, ended };
 }
 
-/** Notes what a socket tells of its connecting. `opened`: what a connector of undici returns, which its types do not say. */
+/** Records connect events of a socket. `opened`: the result of an undici connector, which its types omit. */
 export function traceConnecting(trace: ConnectionTrace, opened: unknown, clock: Clock): void {
   if (!(opened instanceof Socket)) return;
   opened.on('connectionAttempt', (address: string, port: number) => {

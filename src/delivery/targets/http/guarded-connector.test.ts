@@ -50,7 +50,7 @@ function sender(origin: string, { allowedCidrs = [], lookup, proxyUrl, onlyHosts
   };
 }
 
-/** DNS that gives these answers in turn. */
+/** DNS that returns these answers in order. */
 function answering(...answers: string[][]): typeof resolve {
   const answer = (_: string, __: object, callback: (error: null, found: LookupAddress[]) => void): void =>
     callback(

@@ -165,7 +165,7 @@ test('an exchange whose signal is aborted before it begins sends nothing, and en
 });
 
 describe('a connection that is kept for the next request', () => {
-  /** Answers one request on each connection, and does as it is told then; in a thread of its own, for it has to go on while this one stands still. */
+  /** Answers one request on each connection, then runs a command; in a thread of its own, because it must run while this one is blocked. */
   const threadText = `
     const { parentPort } = require('node:worker_threads');
     const sockets = new Set();
@@ -211,12 +211,12 @@ describe('a connection that is kept for the next request', () => {
     thread.postMessage('count');
     return (await once(thread, 'message'))[0];
   };
-  /** Whether this side's end of a connection to the receiver still stands, as the kernel knows it. */
+  /** Whether the kernel still has this side's end of a connection to the receiver. */
   const stands = (): boolean => {
     const remote = port.toString(16).toUpperCase().padStart(4, '0');
     return new RegExp(` [0-9A-F]{8}:${remote} 01 `).test(readFileSync('/proc/net/tcp', 'utf8'));
   };
-  /** While this thread does nothing else: when it goes on, its event loop has not heard of it. */
+  /** While this thread is blocked: its event loop learns of nothing meanwhile. */
   const standStillUntilClosed = (): void => {
     const sleeper = new Int32Array(new SharedArrayBuffer(4));
     for (let i = 0; i < 6000 && stands(); i++) Atomics.wait(sleeper, 0, 0, 5);

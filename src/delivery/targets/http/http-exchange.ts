@@ -7,7 +7,7 @@ export interface HttpRequest {
   origin: string;
   path: string;
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   headers: string[];
   /** null: the request has none. */
   body: Buffer | null;
@@ -22,7 +22,7 @@ export interface HttpAnswer {
   type: 'response';
   status: number;
   retryAfter: string | null;
-  /** The receiver asks for no further attempt (`x-posthorn-retry: no`). */
+  /** The receiver requests no further attempt (`x-posthorn-retry: no`). */
   asksForNoRetry?: true;
   body: Buffer;
   /** What the receiver complains about in an answer whose status is that of a success. */
@@ -39,7 +39,7 @@ export interface TracedExchange {
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}
 
-/** In an answer: `no` asks for no further attempt at this message. */
+/** In a response: `no` requests no further attempt at this message. */
 const retryHeader = 'x-posthorn-retry';
 const maxBodyBytes = 16_384;
 const bodyCut = new Error('the rest of the body is of no interest');
@@ -157,7 +157,7 @@ function masked(result: HttpResult, request: HttpRequest, isCut: boolean): HttpR
   return shown === text ? result : { ...result, body: Buffer.from(shown) };
 }
 
-/** A connection that stood, at least as one of TCP: reset, or given up for dead. One that is reset in its TLS handshake is among them, and tried once more. */
+/** An established TCP connection: reset, or given up for dead. A reset in the TLS handshake counts too, and is retried once. */
 function hasFailedWhenRead(error: Error): boolean {
   return 'syscall' in error && error.syscall === 'read';
 }

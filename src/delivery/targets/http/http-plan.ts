@@ -13,7 +13,7 @@ import { ownTemplates } from './own-templates.ts';
 import { authHeaders, type DestinationHeaders, destinationHeaders, isOwnHeader, openedHeaders } from './request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts';
 
-/** How a target gets a link in place of the payload. */
+/** How a target gets a link instead of the payload. */
 export interface ThinForm {
   /** Null: this worker has no public address, so nothing is sent. */
   links: PayloadLinks | null;
@@ -38,7 +38,7 @@ export interface HttpPlan {
   templates: readonly ReadyTemplate[] | null;
   /** What requests carry or are signed with. */
   secrets: SentSecrets;
-  /** Asked for each attempt: pools that were not used for long are closed. */
+  /** Called for each attempt: unused pools are closed. */
   dispatcher: () => Dispatcher;
 }
 

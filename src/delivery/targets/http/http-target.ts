@@ -1,8 +1,8 @@
-/** What a URL says about a request. */
+/** Request properties of a URL. */
 export interface HttpTarget {
   /** `http:` or `https:`. */
   protocol: string;
-  /** Scheme, host and port, as the WHATWG parser reads them. Egress rules judge this host, and connections go to it. */
+  /** Scheme, host and port, as parsed by WHATWG rules. Egress rules check this host, and connections go to it. */
   origin: string;
   /** Request target in origin form: path and query. */
   path: string;

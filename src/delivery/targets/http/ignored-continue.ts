@@ -11,7 +11,7 @@ const statusLength = 'HTTP/1.1 100'.length;
 const interim = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
 
 /**
- * Makes connections from which `100 Continue` is dropped. A client has to take that also when it has not asked for it (RFC 9110, section 15.2.1), and undici
+ * Makes connections from which `100 Continue` is dropped. A client must accept it unrequested (RFC 9110, section 15.2.1), and undici
  * ends the connection, though the receiver has taken the request.
  */
 export function ignoringContinue(connector: buildConnector.connector): buildConnector.connector {
@@ -19,7 +19,7 @@ export function ignoringContinue(connector: buildConnector.connector): buildConn
     connector(options, (...[error, socket]) => (error === null ? callback(null, withoutContinue(socket)) : callback(error, null)));
 }
 
-/** Of a response only the first bytes are looked at, and all heads before the last one where it begins with others: bodies pass as they are. */
+/** Of a response only the first bytes are parsed, and all heads before the last one where it begins with others: bodies pass unchanged. */
 function withoutContinue(socket: Socket): Socket {
   const write = socket.write.bind(socket);
   const read = socket.read.bind(socket);

@@ -18,9 +18,9 @@ export function lookingUpFor<T>(org: string, work: () => T): T {
 
 /** Default of libuv; `getaddrinfo` gets half. */
 const defaultThreads = 4;
-/** Places that stay for names that Posthorn looks up for itself. */
+/** Slots reserved for names that Posthorn looks up for itself. */
 const own = 2;
-/** The part of all places that one account may have, and the part that only accounts without a lookup under way may take. */
+/** The share of all slots that one account may have, and the share reserved for accounts without a lookup under way. */
 const share = 1 / 4;
 const kept = 1 / 8;
 /** Of an account: those of names that were slow before, and slow ones that count in its share. */
@@ -64,9 +64,9 @@ interface Line {
 
 /**
  * Looks names up by `lookup`, which takes a thread for each until the name server answers or has been silent for long (10 s and more). Few are looked
- * up at a time; accounts take turns, and none has more than its share, so that names that hang delay their own account alone. In an account names that
- * answered in time come first, then unknown ones, the oldest and the newest in turn, and at last those that were slow, two at a time. What an account
- * asks for twice at a time is looked up once.
+ * up at a time; accounts are served round-robin and within shares, so that names that hang delay their own account alone. In an account names that
+ * answered in time come first, then unknown ones, alternating oldest and newest, and at last those that were slow, two at a time. Concurrent
+ * lookups of a name in an account are one.
  */
 export class NameLookups {
   readonly #lookup: NameLookup;
@@ -76,9 +76,9 @@ export class NameLookups {
   readonly #kept: number;
   #underWay = 0;
   readonly #byAccount = new Map<string, Held>();
-  /** What is asked for, under way or waiting, by account and name. */
+  /** Lookups under way or waiting, by account and name. */
   readonly #asked = new Map<string, Asked>();
-  /** By account, whose turn it is first. */
+  /** By account, the next one first. */
   readonly #waiting = new Map<string, Line>();
   /** Slowness by account and name. */
   readonly #known = new LRUCache<string, { slowness: number; untilMs: number }>({ max: maxKnown });
@@ -146,7 +146,7 @@ export class NameLookups {
     for (const [account, line] of this.#waiting) {
       const { places, slow } = this.#byAccount.get(account) ?? { places: 0, slow: 0 };
       if (this.#underWay >= this.#places - (places === 0 ? 0 : this.#kept)) continue;
-      // Threads of slow names cannot be had back: while half of all places are free, the account has others instead of them.
+      // Threads of slow names cannot be cancelled: while half of all slots are free, the account gets others instead of them.
       const counted = 2 * this.#underWay < this.#places ? Math.min(slow, maxSlow) + places - slow : places;
       if (counted >= this.#share) continue;
       this.#shorten(line);

@@ -24,10 +24,10 @@ export function ownTemplates(
   return readyTemplates(templates, target).filter(({ name }) => isAllowed(name) && !taken.has(name));
 }
 
-/** Where a template of one of these has no value, the header is that of the event or of Posthorn: receivers need it to read the payload or to know the sender. */
+/** If a template of one of these has no value, the header is that of the event or of Posthorn: receivers need it to parse the payload or to identify the sender. */
 const neverMissing: ReadonlySet<string> = new Set([...payloadHeaders, 'user-agent']);
 
-/** The headers of a destination for one attempt. A header of the event does not take the place of a templated one that has no value. */
+/** The headers of a destination for one attempt. An event header does not replace a templated one without a value. */
 export function withTemplates(
   headers: DestinationHeaders,
   templates: readonly ReadyTemplate[],

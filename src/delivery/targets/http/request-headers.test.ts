@@ -25,7 +25,7 @@ function sent(headers: [string, string][], own = destinationHeaders([], none, []
   return byName(requestHeaders(own, { headers, contentType: 'application/json', payload }, attempt));
 }
 
-/** What stands under a name that nobody may set: what is ours, or nothing. */
+/** The value of a reserved name: ours, or nothing. */
 const ours = sent([]);
 
 // Spelled out here, so that a name that is lost from the code's list is missed.

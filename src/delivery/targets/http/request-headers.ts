@@ -74,7 +74,7 @@ export function destinationHeaders(
 }
 
 /**
- * All headers of one attempt, names and values in turn: the sender's that the destination forwards, then the destination's over them, then ours. The
+ * All headers of one attempt, alternating names and values: the sender's that the destination forwards, then the destination's over them, then ours. The
  * sender's own `webhook-*` headers stay unless the destination signs.
  */
 export function requestHeaders(

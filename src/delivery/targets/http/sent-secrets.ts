@@ -9,20 +9,20 @@ const shortestSecret = 8;
 const maxSecrets = 150;
 /** Of all secrets together; those of a secret that encoders escape count four times. */
 const maxSecretCharacters = 64 * 1024;
-/** Forms × characters up to which each form is looked for on its own; at worst 5 ms. */
+/** Forms × characters up to which each form is searched for separately; at worst 5 ms. */
 const maxSeparateWork = 1_000_000;
 
 interface Sent {
   /** Of the URL, with its query. */
   path: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   headers: readonly string[];
 }
 
 /**
- * The credentials that requests to a receiver carry or are made with. What the receiver says is kept and shown to those who may not see
+ * The credentials that requests to a receiver carry or are made with. The response is stored and shown to those who may not see
  * them, so every occurrence is masked: as it was sent, and as debug pages and error pages write it (JSON, URL encoding, HTML, Base64, hex). A text is masked
- * as a whole where the secrets are too many or too long to be looked for.
+ * as a whole if the secrets are too many or too long to search for.
  */
 export class SentSecrets {
   static readonly none = new SentSecrets([]);
@@ -54,7 +54,7 @@ export class SentSecrets {
   }
 
   /**
-   * Headers as they may be stored, at most about `maxBytes` of them. A value is masked as a whole where the name says that it is a credential, or where a
+   * Headers as they may be stored, at most about `maxBytes` of them. A value is masked as a whole if the name denotes a credential, or where a
    * Secret has it; in the others every secret is.
    */
   maskedHeaders(headers: readonly (readonly [string, string])[], { sent, maxBytes }: { sent: Sent; maxBytes: number }): MaskedHeaders {
@@ -159,7 +159,7 @@ function formsOf(values: ReadonlySet<string>): string[] {
   return longestFirst([...values].flatMap(formsOfOne));
 }
 
-/** A form may contain another one, of which only the rest would be masked. */
+/** A form may contain another one; masking the inner one would leave the rest. */
 function longestFirst(forms: readonly string[]): string[] {
   return [...new Set(forms)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
 }

@@ -66,7 +66,7 @@ describe('TLS', () => {
 describe('the egress proxy', () => {
   const proxied: ConnectionRules = { ...openRules, usesProxy: true };
 
-  /** A proxy that notes what it is asked for and passes everything to this port. */
+  /** A proxy that records its requests and passes everything to this port. */
   async function startProxy(target: number, asked: string[]): Promise<number> {
     return await receivers.listen((socket, request) => {
       asked.push(request);

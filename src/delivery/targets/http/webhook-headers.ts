@@ -15,7 +15,7 @@ export function isEndpointHeader(name: string): boolean {
   return name !== 'content-type' && !isDeniedHeader(name) && !signatureHeaders.has(name);
 }
 
-/** Returns all headers of one attempt at a webhook endpoint, names and values in turn: ours, then the endpoint's own. */
+/** Returns all headers of one attempt at a webhook endpoint, alternating names and values: ours, then the endpoint's own. */
 export function webhookHeaders(
   own: readonly [string, string][],
   signingKeys: readonly KeyObject[],

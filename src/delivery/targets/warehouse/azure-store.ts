@@ -5,7 +5,7 @@ import type { Transport } from './transport.ts';
 type HttpClient = NonNullable<NonNullable<Parameters<typeof newPipeline>[1]>['httpClient']>;
 type Credential = Parameters<typeof newPipeline>[0];
 
-/** `endpoint`: of a server that stands for Azure's; accounts then stand in the path. */
+/** `endpoint`: a replacement for Azure's; accounts are then in the path. */
 export async function openAzureStore(
   { accountName, containerName, credentials }: { accountName: string; containerName: string; credentials: { accountKey: string } | null },
   endpoint: string | undefined,

@@ -41,7 +41,7 @@ export class BatchObjects {
   }
 
   /**
-   * Events come in their order. `full`: not added, there is no room left; `unwritable`: it has no record, or one that no batch has room for;
+   * Events come in their order. `full`: not added, no space is left; `unwritable`: it has no record, or one too large for any batch;
    * `costly`: a path of the mapping takes too long for it.
    * Yields after each column of a mapping.
    */
@@ -79,7 +79,7 @@ export class BatchObjects {
   }
 }
 
-/** Columns that are empty for want of a payload would look like those of an event that has no such fields. */
+/** Empty columns for lack of a payload would look like those of an event that has no such fields. */
 class UnreadableError extends Error {}
 
 /** What the paths of a mapping look into. Throws UnreadableError. */
@@ -90,7 +90,7 @@ function* mappedPayload({ payload, headers }: WarehouseEvent): Generator<undefin
   return yield* payloadValue(bytes);
 }
 
-/** In the manner of Hive, as readers of partitioned tables know it. Times are those of receipt, in UTC. */
+/** Hive-style, as readers of partitioned tables expect. Times are those of receipt, in UTC. */
 function partitionPath({ prefix, partitionBy }: WarehouseLayout, { receivedAtMs, sourceSlug }: WarehouseEvent): string {
   const [date = '', time = ''] = new Date(receivedAtMs).toISOString().split('T');
   const parts = [...prefixParts(prefix), `date=${date}`];
@@ -99,7 +99,7 @@ function partitionPath({ prefix, partitionBy }: WarehouseLayout, { receivedAtMs,
   return parts.join('/');
 }
 
-/** The payload's JSON stands in it as it was sent: numbers that JavaScript cannot hold keep their digits. */
+/** Contains the payload's JSON as it was sent: numbers that JavaScript cannot hold keep their digits. */
 function wholeRecord(event: WarehouseEvent): string {
   return `${JSON.stringify(recordHead(event)).slice(0, -1)},"payload":${payloadJson(event.payload)}}`;
 }

@@ -8,7 +8,7 @@ import type { Transport } from './transport.ts';
 /** All that an upload needs. */
 const scopes = 'https://www.googleapis.com/auth/devstorage.read_write';
 
-/** `endpoint`: of a server that stands for Google's; it is asked without credentials. */
+/** `endpoint`: a replacement for Google's; requests carry no credentials. */
 export function openGcsStore(
   { bucket, projectId, credentials }: { bucket: string; projectId: string; credentials: { serviceAccountKey: string } | null },
   endpoint: string | undefined,
@@ -44,7 +44,7 @@ export function openGcsStore(
 type RequestOptions = Parameters<NonNullable<Storage['interceptors'][number]['request']>>[0];
 type Intercepted = ReturnType<NonNullable<Storage['interceptors'][number]['request']>>;
 
-/** The types of interceptors leave out what the requests of uploads know. */
+/** The types of interceptors omit request properties of uploads. */
 function withFetch(options: RequestOptions, transport: Transport): Intercepted {
   return Object.assign(options, { fetchImplementation: transport.fetch }) as unknown as Intercepted;
 }

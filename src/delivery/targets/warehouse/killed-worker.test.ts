@@ -62,7 +62,7 @@ test('workers that are killed while they upload lose no record and write none tw
     expect(stored.length).toBe(sent.length);
     expect(new Set(stored)).toEqual(new Set(sent));
     expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
-    // The workers still run: a key may be gone when it is looked at.
+    // The workers still run: a key may be gone when it is read.
     for (const name of await redis.client.keys('*')) expect((await redis.client.dumpBuffer(name))?.includes('canary') ?? false).toBe(false);
     for (const program of programs) expect(program.output()).not.toContain('canary');
   } finally {

@@ -226,7 +226,7 @@ describe('while a store is down', () => {
   test('a worker holds two batches of a destination and has half of its places for an organization; then everything is stored once', async () => {
     for (const each of warehouses) warehouse(each, null);
     await store.halt();
-    // 8 places for uploads.
+    // 8 upload slots.
     worker(32);
     const sent = await Promise.all(warehouses.map((each) => send(perWarehouse, each, large)));
     const ids = sent.flat();

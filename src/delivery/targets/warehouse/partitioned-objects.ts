@@ -46,7 +46,7 @@ export class PartitionedObjects {
   }
 }
 
-/** The parts of a prefix that may stand in a key. */
+/** The parts of a prefix that a key may contain. */
 export function prefixParts(prefix: string): string[] {
   return prefix.split('/').filter((part) => part !== '' && part !== '.' && part !== '..');
 }

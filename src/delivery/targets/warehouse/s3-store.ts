@@ -6,7 +6,7 @@ import type { Transport } from './transport.ts';
 type RequestHandler = Extract<S3ClientConfig['requestHandler'], { handle: unknown }>;
 type Sent = Parameters<RequestHandler['handle']>[0];
 
-/** `endpoint`: of a server other than that of the region; buckets then stand in the path. */
+/** `endpoint`: a server other than that of the region; buckets are then in the path. */
 export function openS3Store({
   bucket,
   region,
@@ -21,12 +21,12 @@ export function openS3Store({
   const common = {
     region,
     maxAttempts: 1,
-    // Not every server that speaks S3 knows the newer checksums; the signature covers the body.
+    // Not every S3 server supports the newer checksums; the signature covers the body.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
   } satisfies S3ClientConfig;
-  // One client keeps the credentials of the platform, which are fetched anew before they expire.
+  // One client caches the credentials of the platform, and refreshes them before they expire.
   const platform = credentials === null ? new S3Client(common) : null;
   const identity: S3ClientConfig['credentials'] = platform === null ? (credentials ?? undefined) : () => platform.config.credentials();
   return {

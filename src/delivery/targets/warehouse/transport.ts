@@ -17,7 +17,7 @@ export interface StoreResponse {
 }
 
 const maxBodyBytes = 1_048_576;
-/** undici sets them by itself; it does not wait for a `100 Continue`, which the SDK of S3 asks for from 2 MiB on. */
+/** undici sets them by itself; it does not wait for a `100 Continue`, which the S3 SDK requests from 2 MiB on. */
 const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
 /**
@@ -90,7 +90,7 @@ export class Transport {
   }
 }
 
-/** `fetch` wraps what went wrong in an error that says only that something did. */
+/** `fetch` wraps the cause in an error without details. */
 function rootCause(error: unknown): Error {
   const own = types.isNativeError(error) ? error : new Error(String(error));
   return own.name === 'TypeError' && types.isNativeError(own.cause) ? own.cause : own;

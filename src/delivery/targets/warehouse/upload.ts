@@ -81,7 +81,7 @@ async function put(store: ObjectWriter, object: StoredObject, transport: Transpo
   }
 }
 
-/** Messages of errors of the connection are Node's and ours, and tell nothing of what was sent. */
+/** Messages of connection errors are Node's and ours, and contain nothing of what was sent. */
 function told(error: Error): Error {
   if (errorType(error) !== 'network' || 'code' in error) return error;
   return new Error('the connection to the store failed');

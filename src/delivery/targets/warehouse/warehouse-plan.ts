@@ -18,7 +18,7 @@ export interface WarehousePlan {
   layout: WarehouseLayout;
   mapping: FieldMapping | null;
   secrets: SentSecrets;
-  /** Asked for each attempt: pools that were not used for long are closed. */
+  /** Called for each attempt: unused pools are closed. */
   dispatcher: () => Dispatcher;
 }
 
@@ -31,7 +31,7 @@ export interface WarehouseSources {
   keyring: Keyring;
   dispatchers: Dispatchers;
   endpoints: StoreEndpoints;
-  /** Stores may be asked with the identity of this process. */
+  /** Permits the identity of this process for stores. */
   allowsPlatformIdentity: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface BatchEndingOptions {
   signals: ShardSignals;
 }
 
-/** Duty in one shard: lets the members of ended batches follow them, in steps, so that others get their turn in Redis in between. */
+/** Duty in one shard: ends the members of ended batches, in steps, so that Redis serves others in between. */
 export class BatchEnding {
   readonly #options: BatchEndingOptions;
   #isUnderWay = false;
@@ -28,7 +28,7 @@ export class BatchEnding {
     if (!this.#isUnderWay) void this.#end();
   }
 
-  /** What is left when Redis goes away is found by the next look. */
+  /** What is left when Redis fails is found by the next check. */
   async #end(): Promise<void> {
     const { queue, backoff, held, signals } = this.#options;
     this.#isUnderWay = true;

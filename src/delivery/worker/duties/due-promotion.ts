@@ -33,7 +33,7 @@ export class DuePromotion {
     this.#promoteIn(ms, gatherDueMs);
   }
 
-  /** Rejects when Redis is away. */
+  /** Rejects when Redis is down. */
   async promote(): Promise<void> {
     const hints = await this.#options.queue.promote();
     // 0: more is due than one call moves.

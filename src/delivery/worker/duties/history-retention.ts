@@ -31,7 +31,7 @@ export class HistoryRetention {
     return this.#isMakingRoom;
   }
 
-  /** More comes in than a look has made room for. */
+  /** More arrives than a pass can remove. */
   get isBehind(): boolean {
     return this.#isBehind;
   }

@@ -15,7 +15,7 @@ export class JobReclaim {
     this.#options = options;
   }
 
-  /** Puts back what the dead workers held and what is held past its deadline; false: there is more. Rejects when Redis is away. */
+  /** Requeues leases of dead workers and leases past their deadline; false: there is more. Rejects when Redis is down. */
   async reclaim(deadWorkers: readonly string[]): Promise<boolean> {
     const { queue, context } = this.#options;
     const { metrics, logger, clock } = context;

@@ -15,7 +15,7 @@ export class OutboxTransfer {
     this.#options = options;
   }
 
-  /** Entries that cannot be carried now are carried after the next look at the shard. */
+  /** Entries that cannot be sent now are sent after the next check of the shard. */
   begin(): void {
     const { carrier, shard, logger } = this.#options;
     carrier.carry(shard).catch((error: unknown) => logger.debug({ err: error, shard }, 'outbox entries could not be transferred'));

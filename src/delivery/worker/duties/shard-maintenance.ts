@@ -12,9 +12,9 @@ import type { JobReclaim } from './job-reclaim.ts';
 import { longestWorkMs, pauseBetweenStepsMs } from './work-limits.ts';
 
 const intervalMs = 3000;
-/** A shard in which nothing happens is looked at less often, so that many shards cost little. */
+/** An idle shard is checked less often, so that many shards cost little. */
 const idleIntervalMs = 30_000;
-/** Of Redis; above it all shards are looked at often: they say at the door that no more fits. */
+/** Of Redis; above it all shards are checked often: their producers are refused when it is full. */
 const tightMemoryShare = 0.5;
 const reviewEveryLooks = 10;
 
@@ -29,7 +29,7 @@ export interface ShardMaintenanceOptions {
   jobReclaim: JobReclaim;
 }
 
-/** Duty in one shard: looks periodically for what the worker has missed there, and lets the duties have their turns that do not wait for an event. */
+/** Duty in one shard: checks periodically for what the worker has missed there, and runs the duties that do not wait for an event. */
 export class ShardMaintenance {
   readonly #options: ShardMaintenanceOptions;
   readonly #stopping = new AbortController();

@@ -1,4 +1,4 @@
-/** Time that a duty may take within one look at a shard, in ms. The next look must not be late for it. */
+/** Time that a duty may take within one check of a shard, in ms. The next check must not be late for it. */
 export const longestWorkMs = 1000;
-/** Between the steps of a duty others get their turn in Redis, in ms. */
+/** Pause between the steps of a duty in which Redis serves others, in ms. */
 export const pauseBetweenStepsMs = 10;

@@ -81,8 +81,8 @@ export class WorkerHeartbeat {
   }
 
   /**
-   * Returns false when jobs of the dead could not be reached in some shard, or there are more. Besides what they held, dead workers may have had a bell,
-   * and have known when a retry is due.
+   * Returns false when jobs of the dead could not be reached in some shard, or there are more. Besides leases, dead workers may have had the doorbell,
+   * and the timer of the next retry.
    */
   async #reclaim(dead: readonly string[]): Promise<boolean> {
     const { context, consumers } = this.#options;
