@@ -22,7 +22,7 @@ export interface CronJobInputs {
   published: CronJobRecord | null;
 }
 
-/** Refuses a schedule that never runs, a zone that nobody knows, and headers that cannot be sent. What the plan does not have is suspended: it does not run. */
+/** Refuses a schedule that never runs, an unknown zone, and headers that cannot be sent. A job that the plan lacks is suspended: it does not run. */
 export function compileCronJob(
   { metadata, spec }: PosthornObject<'HttpCronJob'>,
   { organization, headers, keyring, published }: CronJobInputs,

@@ -38,7 +38,7 @@ export interface DestinationInputs {
 
 type HttpSpec = NonNullable<SpecOf<'Destination'>['http']>;
 
-/** What can be refused without looking at secrets; routes ask it about the destinations that they refer to. */
+/** Refusals that need no secrets; routes check the destinations that they refer to by it. */
 export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null {
   const { type, http } = spec;
   if (type !== 'http') return warehouseRefusal(spec);
@@ -142,7 +142,7 @@ function compileHttp(
   };
 }
 
-/** Those that sign under the scheme of the destination. A worker that knows no `whsk_` keys makes a signature of them that nobody can verify; it sends nothing unsigned. */
+/** Keys that sign under the scheme of the destination. A worker without support for `whsk_` keys makes an unverifiable signature of them; it sends nothing unsigned. */
 function compileSigningSecrets(
   { signatureScheme: scheme = defaultSignatureScheme }: HttpSpec,
   value: string | undefined,

@@ -8,7 +8,7 @@ export const addressNotAllowed = 'AddressNotAllowed';
 
 /** What an object makes its workers send requests to. */
 export interface OutgoingAddress {
-  /** The field that says it. */
+  /** The field of the address. */
   at: string;
   /** A URL that parses, or the store whose files are written. */
   to: string | ObjectStoreRecord;
@@ -17,13 +17,13 @@ export interface OutgoingAddress {
 /** Where the workers that serve an organization may send requests to. */
 export interface WorkerReach {
   egress: InstallationEgress;
-  /** Servers in place of those of the clouds. */
+  /** Replacements of the clouds' servers. */
   endpoints: StoreEndpoints;
   refused: RefusedAddresses;
 }
 
 /**
- * Refuses what no worker reaches, whatever names are resolved to. It is judged by the same rules, and the same function, as a connection that a worker
+ * Refuses addresses that no worker reaches, whatever names are resolved to. It uses the same rules, and the same function, as a connection that a worker
  * makes; that a name has an address that is not allowed shows only there.
  */
 export function outgoingRefusal(

@@ -28,7 +28,7 @@ export function compilePayloadSchema(object: PosthornObject<'PayloadSchema'>, in
 function versionOf({ metadata, status }: PosthornObject<'PayloadSchema'>, { jsonSchema, published }: PayloadSchemaInputs): number {
   if (published?.jsonSchema === jsonSchema) return published.version;
   const known = Math.max(published?.version ?? 0, status?.version ?? 0);
-  // An emptied Redis: what the status tells is of this very schema.
+  // An emptied Redis: the status is of this very schema.
   const isKnown = published === null && known > 0 && status?.observedGeneration === metadata.generation;
   return isKnown ? known : known + 1;
 }

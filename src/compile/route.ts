@@ -56,7 +56,7 @@ function servingTargets(targets: RouteInputs['failoverDestinations']): RouteTarg
   return targets.filter(({ isServing }) => isServing).map(({ id, shard }) => ({ id, shard }));
 }
 
-/** Nothing while no alert is asked for, so that deliveries of the route cost no more. */
+/** Empty without configured alerts, so that deliveries of the route cost no more. */
 function notificationsOf(
   { notifications }: PosthornObject<'Route'>['spec'],
   channelIds: string[] | null,

@@ -109,7 +109,7 @@ export function compileWebhookEndpoint(
   );
   const seal = (text: string): string => {
     const sealed = sealValue(text, webhookSecretSealingContext(organization.id, id), envelopes, keyring);
-    // A key that stands in place of a secret, too, has one envelope.
+    // A key in place of a secret, too, has one envelope.
     envelopes.push(sealed);
     return sealed;
   };
@@ -167,7 +167,7 @@ function isReplaced(before: { sealed: string } | undefined, after: { sealed: str
   return before !== undefined && after !== null && before.sealed !== after.sealed;
 }
 
-/** What a generation says counts once: after that a 410 may disable the endpoint, until there is another generation. */
+/** A generation counts once: after that a 410 may disable the endpoint, until there is another generation. */
 function disablingOf({ metadata, spec, status }: PosthornObject<'WebhookEndpoint'>): ManagedEndpoint['disabling'] | null {
   if (!spec.enabled) return { isDisabled: true, disabledReason: spec.disabledReason ?? null };
   const programmed = status?.conditions?.find(({ type }) => type === 'Programmed');

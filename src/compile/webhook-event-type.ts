@@ -33,7 +33,7 @@ export function compileWebhookEventType(object: PosthornObject<'WebhookEventType
 function versionOf({ metadata, status }: PosthornObject<'WebhookEventType'>, { schema, published }: WebhookEventTypeInputs): number {
   if (published !== null && published.schema === schema) return published.schemaVersion;
   const known = Math.max(published?.schemaVersion ?? 0, status?.schemaVersion ?? 0);
-  // An emptied Redis: what the status tells is of this very schema.
+  // An emptied Redis: the status is of this very schema.
   const isKnown = published === null && known > 0 && status?.observedGeneration === metadata.generation;
   return isKnown ? known : known + 1;
 }

@@ -12,7 +12,7 @@ const maxKnown = 10_000;
 
 export type SchemaCheck = { jsonSchema: string; refusal?: undefined } | { jsonSchema?: undefined; refusal: Refusal };
 
-/** Whether what users write parses, asked in the sandbox once per text. Rejects with UNAVAILABLE when that has no room. */
+/** Checks in the sandbox whether users' code parses, once per text. Rejects with UNAVAILABLE when it is overloaded. */
 export class CodeChecks {
   readonly #sandbox: Sandbox;
   readonly #known = new LRUCache<string, { problem: Problem | null }>({ max: maxKnown });

@@ -23,7 +23,7 @@ export interface Verdict {
   isStalled: boolean;
 }
 
-/** What the conditions of an object are to say. */
+/** Inputs of the conditions of an object. */
 export interface Judgement {
   /** By the type of their condition. */
   findings: readonly (readonly [string, Finding])[];
@@ -53,7 +53,7 @@ export function readiness(findings: readonly Finding[], ready: Finding): Finding
   return findings.find(({ status }) => status !== 'True') ?? ready;
 }
 
-/** What to say of an object whose spec holds credentials in clear; `paths` of their fields. */
+/** The warning about an object whose spec holds credentials in clear; `paths` of their fields. */
 export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advice']> {
   if (paths.length === 0) return [];
   const message = `a credential stands in clear in ${paths.join(', ')}: put it into a Secret, and name that in valueSecretRef in place of value`;
@@ -63,7 +63,7 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
 /** Reason of Ready: the object works, but not with all that it refers to. */
 export const partiallyInForce = 'PartiallyInForce';
 
-/** The judgement of a configuration kind. */
+/** The verdict on a configuration kind. */
 export function judgementOf({
   accepted,
   resolvedRefs,

@@ -103,7 +103,7 @@ function indexesOf(kind: ConfigurationKind, ownNamespace: string | null): Record
   const names = (namesOf: (object: Configuration) => readonly string[]) =>
     index((object) => namesOf(object).map((name) => nameIn(namespaceOf(object), name)));
   return {
-    // What is in the namespace of the installation is of no organization, whatever an Organization says.
+    // Objects in the namespace of the installation have no organization, whatever an Organization specifies.
     [indexes.namespace]: index((object) =>
       object.kind === 'Organization' && namespaceOf(object) === ownNamespace ? [] : [namespaceOf(object)],
     ),

@@ -31,7 +31,7 @@ const secret = (name: string, data: Record<string, string>) =>
     data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
   });
 
-/** What the conditions of an object that the controllers have seen say, as `status reason`. */
+/** The conditions of a reconciled object, as `status reason`. */
 async function conditions(kind: PosthornKind, key: Key): Promise<Record<string, string>> {
   return eventually(async () => {
     const { metadata, status } = await suite.store.get(kind, key);

@@ -12,8 +12,8 @@ export function isDisabled(object: object): boolean {
 }
 
 /**
- * Says who disabled an object and when, by its managedFields, such as `disabled by kubectl-edit at 2026-01-31T12:00:00Z`. The time of an entry is that
- * of the last change of its manager: a manager that the object's condition Ready names already keeps the time that stands there.
+ * Reports who disabled an object and when, by its managedFields, such as `disabled by kubectl-edit at 2026-01-31T12:00:00Z`. The time of an entry is that
+ * of the last change of its manager: a manager that the object's condition Ready names already keeps the time in it.
  */
 export function disabledBy({
   metadata,

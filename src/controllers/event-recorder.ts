@@ -13,7 +13,7 @@ export interface ObjectEvent {
   message: string;
 }
 
-/** Tells people about transitions. Recording neither blocks nor fails: events are a courtesy. */
+/** Records transitions as Events for people. Recording neither blocks nor fails. */
 export interface EventRecorder {
   record(event: ObjectEvent): void;
 }

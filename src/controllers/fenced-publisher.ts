@@ -35,7 +35,7 @@ export class FencedPublisher {
     this.#owners.note(id, org);
   }
 
-  /** Takes note of the owner of an id that is refused. */
+  /** Stores the owner of a refused id. */
   async #noting<T>(id: string, write: () => Promise<T>): Promise<T> {
     try {
       return await this.write(write);

@@ -12,7 +12,7 @@ export interface FirstPassOptions {
 const lookEveryMs = 100;
 
 /**
- * Says to the readers of the registry when everything has been published once: each object has been reconciled, or has failed
+ * Notifies the readers of the registry when everything has been published once: each object has been reconciled, or has failed
  * and waits for its next try.
  */
 export class FirstPass {

@@ -16,12 +16,12 @@ export interface FollowOptions {
   logger: Logger;
 }
 
-/** Between two watches, so that a server that closes each at once is not asked without end. */
+/** Pause between two watches, for a server that closes each at once. */
 const reopenMs = 1000;
 /** How soon to look again whether a kind is served that was not. */
 const unservedMs = 60_000;
 
-/** Tells of changes until the signal aborts; nothing is kept. Never rejects. */
+/** Reports changes until the signal aborts; caches nothing. Never rejects. */
 export async function followObjects({ objects, kind, query, onChange, clock, logger }: FollowOptions, signal: AbortSignal): Promise<void> {
   const backoff = new ReflectorBackoff(clock);
   let version: Version | null = null;

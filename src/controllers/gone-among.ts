@@ -10,7 +10,7 @@ interface World {
   webhooks: Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById'>;
 }
 
-/** Which ids of counters and targets stand for what an organization has no more. What is of no known kind is not gone. */
+/** Returns which ids of counters and targets the organization no longer has. Ids of unknown kinds are not gone. */
 export function goneAmong({ caches, webhooks }: World, org: string): GoneIds {
   const cached = [caches.Source, caches.Route, caches.Destination, caches.NotificationChannel, caches.WebhookEventType];
   return async (given) => {

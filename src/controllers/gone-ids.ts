@@ -16,7 +16,7 @@ export class GoneIds<K extends PosthornKind> {
     this.#kind = kind;
   }
 
-  /** Takes note when the change leaves an id without its object. */
+  /** Records an id that the change leaves without its object. */
   note(key: Key, { before, after }: CacheChange<K>): void {
     if (before === undefined) return;
     const id = idOf(this.#kind, before);

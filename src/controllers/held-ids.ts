@@ -9,7 +9,7 @@ import { indexes } from './controller-caches.ts';
 import type { IdOwners } from './id-owners.ts';
 import type { RetainedOrganizations } from './retained-organizations.ts';
 
-/** Of an Organization that the controllers have seen: they do what its deletion asks for before it goes. */
+/** Of an Organization that the controllers have seen: they finalize its deletion. */
 export const purgeFinalizer = 'posthorn.dev/purge';
 
 /** Whether the object is there to stay: one that is being deleted counts as gone. */
@@ -33,7 +33,7 @@ function isKeptByOrganization(kind: PosthornKind): boolean {
   return recordKind === null && webhookKind === undefined;
 }
 
-/** What tells who may have an id. */
+/** Inputs of the owner of an id. */
 export interface IdClaims {
   Organization: ResourceCache<'Organization'>;
   owners: Pick<IdOwners, 'ownerOf'>;
@@ -51,7 +51,7 @@ export function holdsItsId<K extends PosthornKind>(claims: IdClaims, cache: Reso
   return oldest(entitled)?.metadata.uid === object.metadata.uid;
 }
 
-/** Whether the object is live, and nothing that others have or its annotation asks for keeps it from its id. */
+/** Whether the object is live, and neither another owner nor its annotation keeps it from its id. */
 export function mayHaveItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
   const { kind } = cache;
   if (asksForForeignId(kinds[kind].idPrefix, object.metadata) || asksForIdOfApi(kind, object)) return false;
@@ -68,7 +68,7 @@ export function asksForOwnedId<K extends PosthornKind>(
   return owner !== undefined && owner !== organizationIdOf(claims, object);
 }
 
-/** Whether the object asks, by its annotation, for an id as the API gives them out: nobody knows to which organization it gave this one. */
+/** Whether its annotation requests an id in the format of the API: the organization that got this one is unknown. */
 export function asksForIdOfApi(kind: PosthornKind, { metadata }: { metadata: ObjectMeta }): boolean {
   const { webhookKind, idPrefix } = definitionOf(kind);
   if (webhookKind === undefined || !asksForAnotherId(idPrefix, metadata)) return false;
@@ -121,7 +121,7 @@ export function organizationOf(
   return oldest(organizations.byIndex(indexes.namespace, namespace).filter((object) => isOldestOfItsId(organizations, object)));
 }
 
-/** An organization belongs to nobody, so that age alone tells which of two has an id. */
+/** An organization has no owner, so age alone decides which of two has an id. */
 export function isOldestOfItsId(organizations: ResourceCache<'Organization'>, object: { metadata: ObjectMeta }): boolean {
   return oldest(organizations.byIndex(indexes.id, idOf('Organization', object)))?.metadata.uid === object.metadata.uid;
 }

@@ -1,7 +1,7 @@
 import { isPosthornError } from '../core/errors.ts';
 
 /**
- * Which organization each id belongs to, as the registry has it: read once by a leader, and noted with each of its publications. An id stays its
+ * Which organization owns each id, as the registry has it: read once by a leader, and updated by each of its publications. An id stays its
  * organization's after the object is deleted.
  */
 export class IdOwners {

@@ -15,7 +15,7 @@ const token = { name: 'token', namespace: 'acme' };
 let redis: RedisServer;
 let store: MemoryStore;
 let controllers: RunningControllers;
-/** Where the clock stands still, so that nothing is late; null: it runs. */
+/** Stops the clock, so that nothing is late; null: it runs. */
 let stoppedAtMs: number | null;
 const clock: Clock = { ...systemClock, now: () => stoppedAtMs ?? systemClock.now() };
 
@@ -43,7 +43,7 @@ const expectReady = (status: string, reason: string) =>
 const news = () => controllers.events.filter(({ object }) => object.kind === 'Destination').map(({ reason }) => reason);
 
 test('a Secret that is made just after what refers to it, as the API makes it, was never missing', async () => {
-  // By then the controllers have looked at the destination.
+  // By then the controllers have reconciled the destination.
   await sleep(500);
   expect((await store.get('Destination', shop)).status?.conditions).toBeUndefined();
   await makeSecret();

@@ -56,7 +56,7 @@ test.each(kinds)('the id of a deleted %s is not given to another organization, a
 
   await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
   await eventually(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
-  // Whatever looks at the other object again finds the same.
+  // Another reconcile of the other object finds the same.
   await put(kind, 'thief', { ...spec, description: 'changed' }, id).catch(() => put(kind, 'thief', spec, id));
   await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
   expect(await suite.controllers.registry.get(record, id)).toBeNull();

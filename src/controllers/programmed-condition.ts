@@ -1,6 +1,6 @@
 import type { Finding } from './conditions.ts';
 
-/** Reason of Programmed: the plan does not have what the object asks for. */
+/** Reason of Programmed: the plan lacks what the object needs. */
 export const suspended = 'Suspended';
 
 /** Reason of Programmed: the present generation is not published, an earlier one is. */

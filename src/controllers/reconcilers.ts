@@ -48,7 +48,7 @@ import { webhookSubscriptionRules } from './webhook-subscription/webhook-subscri
 import { webhookSubscriptionSink } from './webhook-subscription/webhook-subscription-sink.ts';
 
 export interface Reconciler<K extends ConfigurationKind> {
-  /** What notes the ids that are gone. */
+  /** Records the ids that are gone. */
   readonly gone: GoneIds<K>;
   reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;
 }
@@ -108,7 +108,7 @@ export function webhookStoreSinks({
   };
 }
 
-/** What reconciles the objects of each kind: the one place where a kind meets its code. */
+/** The reconcilers of each kind: the one table from kinds to code. */
 export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
   const { caches, publisher, keyring, mailDomains, clock, webhooks } = options;
   const directory = new ShardDirectory(publisher, options.shards);

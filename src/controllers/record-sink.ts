@@ -5,23 +5,23 @@ import { isTakenName } from '../data/registry/registry-publisher.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { ownerOfRefusedId } from './id-owners.ts';
 
-/** What others have that is in the way of a record: they can take it away. */
+/** A conflict with data of others; retried: they may remove it. */
 export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
 
-/** Where the records of a kind are put in force, and as what they stand there. */
+/** Publishes the records of a kind, in their form. */
 export interface RecordSink<Record, Stored = Record> {
   get(id: string, organization: OrganizationFacts): Promise<Stored | null>;
   /** Returns the conflict that prevents publication; null when the record is published. */
   publish(record: Record): Promise<Obstacle | null>;
-  /** `namespace`: where its object was. That it is not there is as good. */
+  /** `namespace`: where its object was. Succeeds if absent. */
   retract(id: string, namespace: string): Promise<void>;
-  /** What is in force stays, but is not enabled; `reason`: why, where the record says it. */
+  /** Published records stay but are disabled; `reason`: why, if the record stores it. */
   disable(stored: Stored, reason: string | null): Promise<void>;
   /** For which generation of its object it was published, where that is known. */
   generationOf(stored: Stored): number | null;
 }
 
-/** The refusal of an object that asks for the id of another organization. */
+/** The refusal of an object that requests the id of another organization. */
 export const idOfAnother: Refusal = {
   reason: 'IdTaken',
   message:

@@ -18,7 +18,7 @@ afterEach(async () => {
 const inAcme = (name: string) => ({ namespace: 'acme', name });
 const route = { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] };
 
-/** An object of each kind, made while Redis is away. */
+/** An object of each kind, made while Redis is down. */
 const late: ApplyObject<PosthornKind>[] = [
   { kind: 'Organization', metadata: { name: 'second' }, spec: { namespace: 'second' } },
   { kind: 'Source', metadata: inAcme('late'), spec: {} },
@@ -82,7 +82,7 @@ test('while Redis is away a new object and a new generation say Unavailable, onc
     expect(status?.conditions?.map(({ type }) => type)).toContain('Reconciling');
   }
   expect((await get(schema)).status).toMatchObject({ version: version && 'version' in version ? version.version : 'none' });
-  // Each has been tried again by now, which wrote nothing.
+  // Each has been retried, which wrote nothing.
   await eventually(async () => {
     const text = (await controllers?.metrics.metrics()) ?? '';
     const tries = text.split('\n').find((line) => line.includes('_total{') && line.includes('Source') && line.includes('unavailable'));

@@ -28,8 +28,8 @@ function judgementOf({ status }: { status?: { conditions?: Condition[] | undefin
 }
 
 /**
- * Runs the step that puts an object in force. When Redis is away, the status of a generation that nothing was said of says so, once; what was said of
- * the generation before the outage stands. Throws what the step throws, so that the object is tried again.
+ * Runs the step that programs an object. When Redis is down, the status of a generation without conditions reports it, once; those of
+ * the generation before the outage stay. Throws what the step throws, so that the object is tried again.
  */
 export async function sayingOutage<K extends PosthornKind, T>(
   { status, cache, object, id }: { status: StatusWriter; cache: ResourceCache<K>; object: ObjectOf<K>; id: string },

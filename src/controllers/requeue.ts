@@ -58,7 +58,7 @@ const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) =
 };
 
 /**
- * Turns changes in the caches into work: for the object itself and, through the indexes, for those that refer to it. Returns the
+ * Requeues on changes in the caches: the object itself and, through the indexes, those that refer to it. Returns the
  * function that ends it.
  */
 export function requeueOnChange({ caches, queues, reconcilers, status, pools }: RequeueOptions): () => void {
@@ -128,7 +128,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
 
 const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 
-/** Whether referrers have something else to say of an object that stays: also when its status was written here. */
+/** Whether referrers report something else about an object that stays: also when its status was written here. */
 function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): boolean {
   if (before === undefined || after === undefined) return false;
   return !isDeepStrictEqual(standingOf(before), standingOf(after));

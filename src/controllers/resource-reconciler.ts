@@ -25,7 +25,7 @@ import { refNotPermitted } from './shared-content.ts';
 import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-/** What a kind's own rules say about one object. */
+/** The verdict of a kind's own rules on one object. */
 export interface Evaluation<Published> {
   /** Why the object itself cannot be put in force; with a record, why it is suspended. */
   refusal?: Refusal;
@@ -41,7 +41,7 @@ export interface Evaluation<Published> {
   isWithdrawn?: boolean;
   /** Why what is published has no effect; `isStalled`: nothing but an edit of this object helps. */
   ineffective?: Refusal & { isStalled: boolean };
-  /** When the object is to be judged again although nothing changes, in milliseconds since the epoch. */
+  /** When the object is reconciled again although nothing changes, in milliseconds since the epoch. */
   judgedAgainAtMs?: number | undefined;
   /** Further fields of the status. */
   status?: Record<string, unknown>;
@@ -87,13 +87,13 @@ export interface ResourceReconcilerOptions {
  */
 const missingGraceMs = 3000;
 
-/** For so long after something was made its referrers do not say that it is not ready: its own status may wait for what it refers to. */
+/** For so long after its creation referrers do not report an object as not ready: its own status may wait for what it refers to. */
 const unseenGraceMs = 2 * missingGraceMs;
 
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
 
-/** The longest wait for the time at which an object is judged again: the wall clock may be set meanwhile. */
+/** The longest wait for the next reconcile of an object: the wall clock may be set meanwhile. */
 const maxWaitMs = 24 * 60 * 60 * 1000;
 
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id requests' };
@@ -111,7 +111,7 @@ interface Result {
   verdict: Verdict;
   fields: Record<string, unknown>;
   isObstructed: boolean;
-  /** What the verdict speaks of although it may not have been looked at yet. */
+  /** References in the verdict that may not have been reconciled yet. */
   unseen: readonly Lacking[];
   judgedAgainAtMs?: number | undefined;
 }
@@ -170,7 +170,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     signal.throwIfAborted();
     const graceMs = Math.max(lacksAnObject(verdict) ? this.#graceMs(object) : 0, this.#unseenMs(unseen));
     if (graceMs > 0) return { requeueAfterMs: graceMs };
-    // Every installation sees what no Organization has: the first to say so is enough.
+    // Every installation sees objects without an Organization: the first report is enough.
     if (organization === undefined && isSaidToBeWithoutOrganization(object)) return {};
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
@@ -178,7 +178,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     return judgedAgainAtMs === undefined ? {} : { requeueAfterMs: Math.min(judgedAgainAtMs - this.#clock.now(), maxWaitMs) };
   }
 
-  /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
+  /** How much longer the object is new; 0 once it has a status, and when the clocks disagree. */
   #graceMs({ metadata, status }: ObjectOf<K>): number {
     if (status?.conditions !== undefined) return 0;
     return this.#leftMs(Date.parse(metadata.creationTimestamp), missingGraceMs);
@@ -273,7 +273,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     return reason === undefined || message === undefined ? undefined : { reason, message };
   }
 
-  /** Unless another live object may act under the id by now. */
+  /** Unless another live object may use the id now. */
   async #retract(id: string, namespace: string): Promise<void> {
     const isHolder = (object: ObjectOf<K>): boolean => this.#mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
     if (this.#sink === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;

@@ -17,7 +17,7 @@ export function staysWhileRetained(kind: PosthornKind): boolean {
 }
 
 /**
- * Organizations that were deleted and whose data is kept, as the registry has them: read once by a leader, and noted with each change. What is in
+ * Organizations that were deleted and whose data is kept, as the registry has them: read once by a leader, and updated with each change. What is in
  * their namespaces keeps its records.
  */
 export class RetainedOrganizations {

@@ -24,7 +24,7 @@ type SignedKind = 'Source' | 'Destination';
 type SignedRecord = Pick<SourceRecord | DestinationRecord, 'id'>;
 
 /**
- * Returns a function that says which field manager rotated the signing secret of an object: of the managers of the value in the Secret and of the reference to it, the one
+ * Returns a function that finds the field manager that rotated the signing secret of an object: of the managers of the value in the Secret and of the reference to it, the one
  * with the last change. Caches drop managedFields, so it reads the metadata of both objects from the store. It returns null when that fails or takes longer than 2 s.
  */
 export function rotatingManager<K extends SignedKind>(kind: K, { caches, store, clock, logger }: RotatingManagerOptions) {

@@ -12,7 +12,7 @@ import type { RecordSink } from './record-sink.ts';
 type SignedKind = 'source' | 'destination';
 type SignedRecord = SourceRecord | DestinationRecord;
 
-/** Where a leader notes what Posthorn's own events are to say. */
+/** Where a leader records Posthorn's own events. */
 export interface LeaderNotes {
   /** Whether the organization has an enabled source for them. Rejects with UNAVAILABLE. */
   hasOwnSource(org: string): Promise<boolean>;
@@ -30,12 +30,12 @@ export interface RotationSinkOptions {
   rotatedBy(record: SignedRecord): Promise<string | null>;
 }
 
-/** The replaced secret stands beside the new one, and so holds for as long as it does. */
+/** The replaced secret is stored beside the new one, and so lasts as long. */
 const withoutEnd = '9999-12-31T23:59:59.000Z';
 
 /**
- * Notes `secret.rotated` when a record is published whose signing secret is another one, for organizations that have a source for it. The published record has the rotation
- * until it is noted, so that the next leader notes it after a crash. A repeated note makes the same event.
+ * Records `secret.rotated` when a published record has another signing secret, for organizations that have a source for it. The published record has the rotation
+ * until it is recorded, so that the next leader records it after a crash. A repeated entry makes the same event.
  */
 export function rotationSink<R extends SignedKind>(
   kind: R,

@@ -84,7 +84,7 @@ export interface RunControllersOptions {
   allowsInsecureUrls: boolean;
   /** The installation has a public address, which links of thin deliveries need. */
   hasPublicUrl: boolean;
-  /** By which addresses are judged that no worker reaches. */
+  /** Rules for addresses that no worker reaches. */
   reaches: WorkerReaches;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
@@ -102,9 +102,9 @@ export interface RunControllersOptions {
 const sendingKinds = ['Destination', 'HttpCronJob', 'NotificationChannel', 'WebhookEndpoint'] as const;
 
 const deadlineMs = 30_000;
-/** How soon a changed ResourceQuota is looked at: its status changes with every object that is made. */
+/** Delay until a changed ResourceQuota is processed: its status changes with every object that is made. */
 const quotaChangeMs = 2000;
-/** How soon an organization is looked at whose rights somebody has changed, or do not count. */
+/** Delay until an organization is reconciled whose rights were changed, or have no effect. */
 const rightsChangeMs = 100;
 
 /**

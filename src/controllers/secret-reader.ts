@@ -24,7 +24,7 @@ interface SecretReaderOptions {
   refused?(namespace: string): void;
 }
 
-/** Who asks for values. `publishedOrigin`: as of `SecretUseRules`. */
+/** The reader of values. `publishedOrigin`: as of `SecretUseRules`. */
 export interface SecretsOwner {
   user: SecretUser;
   organization: OrganizationFacts;
@@ -42,7 +42,7 @@ export class SecretReader {
     this.#options = options;
   }
 
-  /** For one look at the object. */
+  /** For one reconciliation. */
   of(owner: SecretsOwner): ObjectSecrets {
     return new ObjectSecrets(this.#options, owner);
   }

@@ -50,7 +50,7 @@ const apply = <K extends PosthornKind | 'Secret'>(object: ApplyObject<K>) => sui
 const use = (kind: Referring, name = 'shop', spec = users[kind].spec) => apply({ kind, metadata: inAcme(name), spec });
 const elsewhere = (kind: Referring): object => JSON.parse(JSON.stringify(users[kind].spec).replace('shop.example', 'evil.example'));
 
-/** The Secret `stored`, as `metadata` says it was made. */
+/** The Secret `stored`, with this `metadata`. */
 const secret = (key: string, metadata: Partial<ApplyObject['metadata']> = {}) =>
   apply({ kind: 'Secret', metadata: { ...inAcme('stored'), ...metadata }, data: { [key]: Buffer.from(signing).toString('base64') } });
 

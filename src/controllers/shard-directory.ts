@@ -24,7 +24,7 @@ export class ShardDirectory {
     return shard;
   }
 
-  /** The destination is gone: one that takes its id later is placed anew. */
+  /** The destination is gone: a later one with its id is assigned again. */
   forget(destinationId: string): void {
     this.#known.delete(destinationId);
   }

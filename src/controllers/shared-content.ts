@@ -14,7 +14,7 @@ import type { CacheByKind } from '../store/reflected-caches.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { hasSettledId, organizationOf, referenced } from './held-ids.ts';
 
-/** What an object does; or why it does nothing: what another organization is to share is not there or not shared, and nothing tells one from the other. */
+/** The content of an object, or why it has none: content of another organization does not exist or is not shared, and the two are indistinguishable. */
 export type Content<K extends SharedKind> =
   | { content: ContentOf<K>; unresolved?: undefined }
   | { content?: undefined; unresolved: Refusal };

@@ -108,7 +108,7 @@ async function inForce({ kind }: Sharable, id: string, routeId: string): Promise
   return 'code' in record ? { code: record.code } : { jsonSchema: JSON.parse(record.jsonSchema) as object };
 }
 
-/** What becomes of the copy: a filter stays in the route as published, as that of a deleted Filter does. */
+/** The fate of the copy: a filter stays in the route as published, as that of a deleted Filter does. */
 const afterwards = ({ kind, content }: Sharable): object | null => (kind === 'Filter' ? content : null);
 
 async function expectLost(sharing: Sharable, id: string, routeId: string): Promise<void> {

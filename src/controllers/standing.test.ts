@@ -28,7 +28,7 @@ const makeSecret = (): Promise<unknown> =>
     { manager: 'test' },
   );
 
-/** The conditions as `status reason`, and what ResolvedRefs says, once they are these. */
+/** The conditions as `status reason`, and the message of ResolvedRefs, once they are these. */
 async function expectConditions(
   kind: ConfigurationKind,
   name: string,

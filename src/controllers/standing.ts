@@ -57,7 +57,7 @@ function lackingReference<K extends ConfigurationKind>(caches: ControllerCaches,
   return state === 'ready' ? [] : [{ kind, name, state, reason, createdAtMs }];
 }
 
-/** What says so before the object has a status. */
+/** The reason before the object has a status. */
 function refusalBySpec({ kind, spec }: PosthornObject<ConfigurationKind>): Refusal | null {
   return kind === 'Destination' ? destinationRefusal(spec as SpecOf<'Destination'>) : null;
 }
@@ -68,7 +68,7 @@ const complaints = [
   { suffix: 'NotReady', text: 'are not ready', states: ['notReady', 'unseen', 'earlier'] },
 ] as const;
 
-/** What the condition ResolvedRefs says of them: the worst comes first, and gives the reason. */
+/** The message of the condition ResolvedRefs: the worst comes first, and gives the reason. */
 export function complaintsAbout(lacking: readonly Lacking[]): Refusal[] {
   return complaints.flatMap(({ suffix, text, states }) =>
     configurationKinds.flatMap((kind): Refusal[] => {

@@ -32,7 +32,7 @@ export class StatusWriter {
   }
 
   /**
-   * Brings the status of `object` (as the cache has it) to the judgement. `fields`: further status fields of the kind. Throws
+   * Writes the verdict into the status of `object` (as the cache has it). `fields`: further status fields of the kind. Throws
    * CONFLICT when the object has changed meanwhile.
    */
   async write<K extends PosthornKind>(

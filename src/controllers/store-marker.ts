@@ -14,7 +14,7 @@ export interface MarkerWatchOptions {
 
 const intervalMs = 5000;
 
-/** Looks at the store marker every five seconds until the signal aborts; a Redis that is away is looked at again. */
+/** Checks the store id every five seconds until the signal aborts; an outage of Redis is retried. */
 export async function watchMarker(options: MarkerWatchOptions, signal: AbortSignal): Promise<void> {
   const { publisher, clock, logger, onDataLoss } = options;
   let { known } = options;

@@ -62,7 +62,7 @@ async function sweepCounters({ caches, publisher, purger, webhooks, logger }: Sw
   if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of deleted objects were removed');
 }
 
-/** Whether one of the objects that ask for the id is in the organization whose record stands: what others ask for keeps no record. */
+/** Whether one of the objects that request the id is in the organization of the record: requests of others keep no record. */
 async function hasObjectOfItsOwner(
   { caches, publisher }: SweepOptions,
   kind: RecordKind,

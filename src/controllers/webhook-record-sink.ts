@@ -29,7 +29,7 @@ export interface WebhookRecords<Record, Stored> {
 
 const taken: Refusal = { reason: 'IdTaken', message: 'an object created through the API has the id of this resource' };
 
-/** The webhook store, for what custom resources say. What was made through the API is never touched. */
+/** The webhook store, for custom resources. Objects made through the API are never touched. */
 export function webhookRecordSink<Record extends { org: string; id: string }, Stored extends { managedBy: string | null }>(
   records: WebhookRecords<Record, Stored>,
   { publisher, organizations }: WebhookSinkOptions,

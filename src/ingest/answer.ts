@@ -14,7 +14,7 @@ export function answerAccepted(response: ServerResponse, requestId: string, even
   response.end(body, 'latin1');
 }
 
-/** 200 to a provider that asks before it sends events. */
+/** 200 to a provider that sends a probe before events. */
 export function answerHandshake(response: ServerResponse, requestId: string, answer: object | null): void {
   const body = answer === null ? '' : JSON.stringify(answer);
   setBodyHeaders(response, requestId, Buffer.byteLength(body));

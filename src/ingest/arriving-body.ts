@@ -22,28 +22,28 @@ export interface BodyRoom {
   clock: Clock;
 }
 
-/** How often the pace of a large body is looked at, beginning with the second time. */
+/** Interval of pace checks of a large body, beginning with the second one. */
 const paceCheckMs = 1000;
-/** Of the pace at which all bytes that have room would arrive by the deadline. */
+/** Share of the pace at which all reserved bytes would arrive in time. */
 const leastPace = 1 / 2;
 
 function nothing(): void {}
 
-/** What the reader of a body says to who waits for it. */
+/** Notifications of a body reader to its waiter. */
 export interface Waits {
-  /** The body needs room in memory before more of it is read: how long that takes is no fault of the sender. */
+  /** The body waits for memory before more of it is read: this time is no fault of the sender. */
   waitsForRoom(): void;
   reads(): void;
-  /** It is answered, and what comes is thrown away. */
+  /** It is answered; further bytes are dropped. */
   readonly aborted: boolean;
   /** Aborted when it is over. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The body of one request. One up to 1 MiB is refused where there is no room for it in memory. A larger one has room for all of it, as `Content-Length`
+ * The body of one request. One up to 1 MiB is refused if it exceeds the memory budget. A larger one reserves memory for all of it, as `Content-Length`
  * announces it or else as the source allows, before it is read, and waits for that: it is written into one piece of memory as it comes. One that comes at
- * less than half of the pace at which it would be there in time makes way for others that wait for its room.
+ * less than half of the pace at which it would be there in time yields to others that wait for its memory.
  */
 export class ArrivingBody {
   readonly #room: BodyRoom;
@@ -55,7 +55,7 @@ export class ArrivingBody {
   /** Of a large body: all of it. */
   #whole: Buffer | null = null;
   #size = 0;
-  /** Taken of the room for small bodies. */
+  /** Bytes of the small-body budget. */
   #taken = 0;
   #leave: (() => void) | null = null;
   #endPace = nothing;
@@ -73,7 +73,7 @@ export class ArrivingBody {
     return this.#size;
   }
 
-  /** Rejects with PAYLOAD_TOO_LARGE, with UNAVAILABLE without room, or with `hungUp`. */
+  /** Rejects with PAYLOAD_TOO_LARGE, with UNAVAILABLE without memory, or with `hungUp`. */
   async read(waits: Waits): Promise<Buffer> {
     const announced = Number(this.#request.headers['content-length'] ?? 0);
     if (announced > this.#limitBytes) throw payloadTooLarge(this.#limitBytes);
@@ -81,12 +81,12 @@ export class ArrivingBody {
     return await this.#arrival(announced, waits);
   }
 
-  /** `read` rejects with `hungUp` at once, and the room is free, whatever the sender still does. */
+  /** `read` rejects with `hungUp` at once, and the memory is freed, whatever the sender still does. */
   stop(): void {
     this.#stopArrival();
   }
 
-  /** Gives back the room that it takes in memory. */
+  /** Releases its memory. */
   giveBack(): void {
     this.#giveBackSmall();
     this.#endPace();
@@ -164,7 +164,7 @@ export class ArrivingBody {
     this.#request.resume();
   }
 
-  /** From now on. A time in which this process stood still counts as one look. */
+  /** Restarts. A time in which this process was stopped counts as one check. */
   #keepPace(bytes: number, refuse: (error: PosthornError) => void): void {
     const { clock, limits, largeRoom } = this.#room;
     const look = (times: number): void => {

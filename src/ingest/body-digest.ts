@@ -8,7 +8,7 @@ export function bodyDigest(body: Buffer): string {
   return known.get(body) ?? hash('sha256', body, 'hex');
 }
 
-/** Works it out piece by piece for a large body, before it is asked for. */
+/** Computes it in chunks for a large body, before it is read. */
 export function* digestInPieces(body: Buffer): Generator<undefined, void> {
   const digest = createHash('sha256');
   yield* updateInPieces(digest, body);

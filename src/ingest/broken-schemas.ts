@@ -9,13 +9,13 @@ export type BrokenSchemas = ReadonlyMap<string, string>;
 
 export const noBrokenSchemas: BrokenSchemas = new Map();
 
-/** A payload, and what its sender says of it; null: it is readable as it is. */
+/** A payload, and its content type; null: it is readable as it is. */
 export interface CheckedPayload {
   body: Buffer;
   format: PayloadFormat | null;
 }
 
-/** Asks the sandbox, once for all schemas. Rejects with UNAVAILABLE when that has too much to do, and when `signal` ends the wait. */
+/** Runs the sandbox, once for all schemas. Rejects with UNAVAILABLE when it is overloaded, and when `signal` ends the wait. */
 export async function brokenSchemas(
   sandbox: Sandbox,
   { source, schemas }: RoutingPlan,

@@ -39,7 +39,7 @@ test('the filters of all routes share what they may cost for an event; what is n
     rte_4: { became: 'filtered', lastErrorMessage: expect.stringContaining('was not tried') },
   });
   expect((await ingest.metrics.getSingleMetric('posthorn_ingest_untried_filters_total')?.get())?.values[0]?.value).toBe(1);
-  // Each event has a budget of its own, and a filter that is judged says nothing.
+  // Each event has a budget of its own, and a failed filter reports nothing.
   expect(await send('ab'.repeat(450))).toEqual(all);
   expect((await send('b'))['rte_cheap']).toEqual({ became: 'filtered', lastErrorMessage: null });
 });

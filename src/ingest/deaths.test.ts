@@ -31,7 +31,7 @@ const receivedAtMs = Date.now();
 const noDeadlines: Clock = { ...systemClock, after: () => () => {} };
 const metrics = { untriedFilters: new Counter({ name: 'untried', help: 'untried', registers: [] }) };
 
-/** Of events whose messages are all in one shard: what becomes of the outbox is elsewhere (shard-deaths.test.ts). */
+/** Of events whose messages are all in one shard: the outbox is tested elsewhere (shard-deaths.test.ts). */
 function planOf(): IngestPlan {
   const source = sourceRecord({ monthlyMessages });
   const targets = Array.from({ length: messagesOfEvent }, (_, i) => ({
@@ -81,7 +81,7 @@ class TracedIntake extends RedisIntake {
 
 type Trouble = 'is refused' | 'is not answered';
 
-/** An event with this id of its sender comes in. Trouble: what becomes of storing it. */
+/** An event with this id of its sender arrives. Trouble: the result of storing it. */
 async function take(client: RedisClient, delivery: string, trouble?: Trouble): Promise<TakenEvent> {
   const stored = new RedisMessageAcceptor({ redis: client, prefix, clock: noDeadlines });
   const accept = async (event: NewEvent): Promise<boolean> => {
@@ -107,7 +107,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** By the id of its sender, what was said of an event. */
+/** By the id of its sender, the response to an event. */
 type World = Map<string, TakenEvent>;
 
 interface Life {

@@ -10,12 +10,12 @@ import { headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { readsSignedPayload, signedFields, signedIdentity } from './signed-events.ts';
 
-/** How a source knows an event that comes twice. */
+/** How a source detects duplicates of an event. */
 export interface Deduplication {
   windowMs: number;
-  /** Whether `identify` looks at the parsed body. */
+  /** Whether `identify` reads the parsed body. */
   readsPayload(received: Received): boolean;
-  /** Paths of the texts in it that `identify` looks at. */
+  /** Paths of the texts in it that `identify` reads. */
   fields(received: Received): readonly string[];
   /** At most two texts, of which the same event has one; none when this one cannot be distinguished from others. */
   identify(context: EventContext, received: Received): string[];
@@ -25,7 +25,7 @@ type Received = Pick<ReceivedRequest, 'body' | 'query' | 'signed'>;
 
 const hourMs = 3_600_000;
 
-/** Null when the source knows no duplicates. */
+/** Null when the source detects no duplicates. */
 export function deduplication({ provider, dedup }: SourceRecord): Deduplication | null {
   const { strategy, header, windowHours } = dedup ?? { strategy: 'auto', header: null, windowHours: 24 };
   const windowMs = windowHours * hourMs;
@@ -45,13 +45,13 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
   }
 }
 
-/** Of the body, and of the query where there is one: requests without a body say in it what they mean. */
+/** Of the body, and of the query where there is one: requests without a body carry their content in it. */
 function contentHash({ body, query }: Received): string {
   const ofBody = bodyDigest(body);
   return query === '' ? ofBody : `${ofBody}\n${hash('sha256', query, 'hex')}`;
 }
 
-/** What marks an event in Redis: 128 bits in hexadecimal that only equal events of one source share. */
+/** The dedup key of an event: 128 bits in hexadecimal that only equal events of one source share. */
 export function eventMark(sourceId: string, identity: string): string {
   return hash('sha256', `${sourceId}\n${distinctText(identity)}`, 'hex').slice(0, 32);
 }
@@ -70,7 +70,7 @@ function byIds(provider: Provider, windowMs: number, places: readonly DeliveryId
   };
 }
 
-/** The id at the first place that has one. */
+/** The first id found. */
 function findId(context: EventContext, { signed }: Received, places: readonly DeliveryId[]): { id: string | null; isSigned: boolean } {
   for (const place of places) {
     const id = 'header' in place ? headerValue(context.headers, place.header) : textAt(context.payload, place.field);

@@ -35,7 +35,7 @@ const path = '/ingest/acme/github';
 const delivery = (id: string): OutgoingHttpHeaders => ({ 'X-GitHub-Delivery': id });
 const storedEvents = async (): Promise<EventView[]> => (await reader.events('org_a', {}, { limit: 100 })).items;
 
-/** The next answer once the first event is known to be stored, which is noted after its own answer. */
+/** The next response once the first event is stored, which is recorded after its own response. */
 async function duplicateOf(send: () => Promise<Answer>): Promise<Answer> {
   return eventually('a duplicate', 30_000, async () => {
     const answer = await send();

@@ -13,7 +13,7 @@ import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 export const patternsUntried =
   'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
 
-/** Which targets an event goes to, and which routes do not want it. */
+/** The targets of an event, and the routes that reject it. */
 export interface RoutedEvent {
   targets: PlannedTarget[];
   invalid: Omit<NewEvent['invalid'][number], 'messageId'>[];

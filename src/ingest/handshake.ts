@@ -4,13 +4,13 @@ import { readJson } from '../core/read-json.ts';
 
 const longestHandshake = 4096;
 
-/** Returns whether the request only asks if somebody is there. */
+/** Returns whether the request only checks that the URL exists. */
 export function isProbe(provider: Provider, method: string): boolean {
   const { handshake } = providers[provider];
   return handshake?.type === 'method' && handshake.method === method;
 }
 
-/** Returns the answer to a provider that wants to see that it reaches us before it sends events: its `challenge`; null for an event. */
+/** Returns the response to a provider that checks reachability before it sends events: its `challenge`; null for an event. */
 export function handshakeAnswer(provider: Provider, body: Buffer): { challenge: string } | null {
   const { handshake } = providers[provider];
   if (handshake?.type !== 'challenge_body' || body.length > longestHandshake || !body.includes(handshake.bodyType)) return null;

@@ -23,11 +23,11 @@ export interface RoutingPlan {
 
 /** Everything that ingest does for a source, worked out once per change of its configuration. */
 export interface IngestPlan extends RoutingPlan {
-  /** Null: the source has no secret, so signatures are not looked at. */
+  /** Null: the source has no secret, so signatures are not checked. */
   verify: Verifier | null;
   /** Null: any address may send. */
   mayReceiveFrom: ((address: string) => boolean) | null;
-  /** Null: the source knows no duplicates. */
+  /** Null: the source detects no duplicates. */
   dedup: Deduplication | null;
   /** Null: the source answers no questions but those of its provider. */
   handshake: QueryHandshake | null;

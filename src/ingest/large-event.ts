@@ -7,7 +7,7 @@ import type { RoutingPlan } from './ingest-plan.ts';
 import type { LargeJudgement } from './received-request.ts';
 
 /**
- * Asks the sandbox for what the filters of a plan have to know of the payload, and for the texts at the paths `fields`. Rejects with UNAVAILABLE when that has too much
+ * Extracts in the sandbox what the filters of a plan need from the payload, and the texts at the paths `fields`. Rejects with UNAVAILABLE when that has too much
  * to do, and when `signal` ends the wait. No filter is met by a payload that takes more memory or time than the sandbox gives.
  */
 export async function judgeLarge(

@@ -4,13 +4,13 @@ import { mebibytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 export interface IngestLimits {
   /** Time for the configuration to be read, when it is not in memory. */
   planDeadlineMs: number;
-  /** Time that a body above 1 MiB waits for room in memory, before it is read; more is answered 503. */
+  /** Time that a body above 1 MiB waits for memory, before it is read; after that the response is 503. */
   roomDeadlineMs: number;
   /** Time for the body to arrive. */
   bodyDeadlineMs: number;
   /**
    * Time for the schemas of its routes to be checked, which is longer than they may compute: a check that takes too long is over by then, and
-   * the event is accepted. A sender that has waited for a turn for so long gets 503 with Retry-After.
+   * the event is accepted. A sender that has waited for so long gets 503 with Retry-After.
    */
   checkDeadlineMs: number;
   /** Time for the event to be stored, after which the sender gets 503 with Retry-After. */

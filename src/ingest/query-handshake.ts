@@ -63,7 +63,7 @@ export function queryHandshake(source: SourceRecord, keyring: Keyring, logger: L
 }
 
 /**
- * Whether the source signs such a text for everybody who asks: a signature of it proves nothing. Of a scheme that signs more than the body, the body is the
+ * Whether the source signs such a text for anybody: a signature of it proves nothing. Of a scheme that signs more than the body, the body is the
  * end of the signed text.
  */
 export function isSignedForAnyone({ handshake }: Pick<SourceRecord, 'handshake'>, body: Buffer): boolean {

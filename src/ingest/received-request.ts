@@ -6,7 +6,7 @@ import type { SignedContent } from '../core/providers/descriptor.ts';
 export interface LargeJudgement {
   /** By route: whether the event meets its filter, and why that is not certain. */
   verdicts: ReadonlyMap<string, FilterVerdict & { untried?: string }>;
-  /** A document that has the texts at the paths that were asked for, and nothing else. */
+  /** A document that has the texts at the requested paths, and nothing else. */
   document: object;
 }
 
@@ -16,14 +16,14 @@ export interface ReceivedRequest {
   /** As it was sent; empty: there is none. */
   query: string;
   receivedAtMs: number;
-  /** When the sender wants the first attempts at the earliest, in milliseconds since the epoch; null: at once. */
+  /** The requested earliest time of the first attempts, in milliseconds since the epoch; null: at once. */
   notBeforeMs: number | null;
-  /** After how many seconds the sender wants its messages given up; undefined: as its destinations say. */
+  /** Seconds after which the sender's messages expire; undefined: as configured at destinations. */
   expiresAfterSeconds: number | undefined;
-  /** Null: the source has no secret, so signatures are not looked at. */
+  /** Null: the source has no secret, so signatures are not checked. */
   signatureValid: boolean | null;
   /** What a valid signature covers; null: there is none, or it covers nothing. */
   signed: SignedContent | null;
-  /** Absent: the payload is small, and is looked at here. */
+  /** Absent: the payload is small, and is parsed here. */
   judged?: LargeJudgement;
 }

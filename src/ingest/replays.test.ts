@@ -103,13 +103,13 @@ async function send(request: Request, more: OutgoingHttpHeaders = {}): Promise<'
   return answer.body.duplicate === true ? 'duplicate' : 'new';
 }
 
-/** Sent once, and again until the first is known to be stored, which is noted after its answer. */
+/** Sent once, and again until the first is recorded as stored, after its response. */
 async function recorded(request: Request, more: OutgoingHttpHeaders = {}): Promise<void> {
   expect(await send(request, more)).toBe('new');
   await eventually('the event to be known', 30_000, async () => (await send(request, more)) === 'duplicate');
 }
 
-/** The header in which the provider sends an id that it does not sign, and what may stand in it. */
+/** The header in which the provider sends an id that it does not sign, and its valid values. */
 const idHeaders: Partial<Record<Provider, string>> = {
   github: 'x-github-delivery',
   gitlab: 'idempotency-key',

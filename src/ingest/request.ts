@@ -69,7 +69,7 @@ export class IngestRequest implements Deadlined, Waits {
   readonly #requestId: string;
   readonly #startedMs = performance.now();
   #body: ArrivingBody | null = null;
-  /** Whose places it takes. */
+  /** The owner of its slots. */
   #source: IngestPlan['source'] | null = null;
   /** Made for what waits for its end, which most requests do not have. */
   #ending: AbortController | null = null;
@@ -352,7 +352,7 @@ export class IngestRequest implements Deadlined, Waits {
   }
 
   /**
-   * The rest of a refused body is read and thrown away, so that the sender sees the answer instead of a reset connection,
+   * The rest of a refused body is read and discarded, so that the sender gets the response instead of a reset connection,
    * but not for ever.
    */
   #drain(): void {

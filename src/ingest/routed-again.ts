@@ -17,7 +17,7 @@ const judgeDeadlineMs = 20_000;
 
 type JudgingServices = RoutingServices & { sandbox: Sandbox };
 
-/** Judges events that are stored by the routes of today, as ingest judges those that arrive. */
+/** Evaluates stored events against current routes, as ingest evaluates those that arrive. */
 export function eventRouting(services: JudgingServices): EventRouting {
   const { registry } = services;
   return {

@@ -20,7 +20,7 @@ const signed = (body: string, secret = signingSecret): Record<string, string> =>
   'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
 });
 
-/** Those of the source, once what was noted is written. */
+/** The failures of the source, once they are written. */
 async function written(source = 'src_a'): Promise<SignatureFailureEntry[]> {
   await ingest.failures?.close();
   return (await failures.of('org_a', source, 0)).entries;

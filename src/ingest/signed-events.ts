@@ -8,19 +8,19 @@ import type { ReceivedRequest } from './received-request.ts';
 
 type SignedRequest = Pick<ReceivedRequest, 'signed'>;
 
-/** Whether `signedIdentity` looks at the parsed body. */
+/** Whether `signedIdentity` reads the parsed body. */
 export function readsSignedPayload(provider: Provider, { signed }: SignedRequest): boolean {
   return signed !== null && typeof providers[provider].distinctContents === 'object';
 }
 
-/** Paths of the texts in the parsed body that `signedIdentity` looks at. */
+/** Paths of the texts in the parsed body that `signedIdentity` reads. */
 export function signedFields(provider: Provider, { signed }: SignedRequest): readonly string[] {
   const distinct = providers[provider].distinctContents;
   return signed !== null && typeof distinct === 'object' ? [...distinct.fields, 'action'] : [];
 }
 
 /**
- * What a signed event has in common with itself alone, whatever else the request says, so that a recorded request is known again under another unsigned id;
+ * The identity of a signed event, independent of the rest of the request, so that a recorded request is recognized under another unsigned id;
  * null when nothing is signed, or another event may have the same content.
  */
 export function signedIdentity(provider: Provider, context: EventContext, { signed }: SignedRequest): string | null {

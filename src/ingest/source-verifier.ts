@@ -33,7 +33,7 @@ export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: L
   return present.areAll && earlier.areAll ? verifyBoth : blamingUnread(verifyBoth);
 }
 
-/** No secret of the source opens: `failure` says so of every request. */
+/** No secret of the source opens: `failure` is reported for every request. */
 export class SigningSecretsUnreadable extends PosthornError {
   readonly failure: SignatureFailure = { reason: 'secret_unreadable' };
   readonly source: SourceRecord;

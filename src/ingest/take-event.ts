@@ -26,7 +26,7 @@ export interface TakenEvent {
 
 /**
  * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED or QUEUE_FULL, which leave nothing behind, or UNAVAILABLE: then the
- * event may be stored, and is not stored again when it is sent again. AbandonedError: `signal` was aborted while the routes judged the event, which is not
+ * event may be stored, and is not stored again when it is sent again. AbandonedError: `signal` was aborted while the routes evaluated the event, which is not
  * stored.
  */
 export async function takeEvent(
@@ -69,7 +69,7 @@ function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId
   noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'the result of an event was not recorded'));
 }
 
-/** Runs the routes, and hashes or parses a large body that is looked at for duplicates, too. */
+/** Runs the routes, and hashes or parses a large body that is checked for duplicates, too. */
 function* judgedInPieces(
   plan: IngestPlan,
   received: ReceivedRequest,
@@ -85,7 +85,7 @@ function* judgedInPieces(
   return yield* routedInPieces(plan, context, broken, received.judged);
 }
 
-/** Null: there is nothing to know about the event before it is stored. */
+/** Null: nothing is to be checked before it is stored. */
 function claimOf(
   { source, dedup }: IngestPlan,
   received: ReceivedRequest,

@@ -8,7 +8,7 @@ import type { IngestLimits } from './limits.ts';
 
 const maxPayloadBytes = 32 * mebibyte;
 const large = { payloadLimitBytes: mebibyte, largePayloadLimitBytes: maxPayloadBytes };
-/** Two organizations with two sources each, which can fill all room, and sources that do nothing wrong. */
+/** Two organizations with two sources each, which can exhaust the memory, and well-behaved sources. */
 const trickling = ['a1', 'a2', 'b1', 'b2'];
 const honest = ['a3', 'c'];
 

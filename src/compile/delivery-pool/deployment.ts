@@ -5,7 +5,7 @@ import { poolLabels, poolObjectName, selectorLabels } from './pool-names.ts';
 import type { PoolSetting } from './pool-setting.ts';
 
 export const opsPortName = 'ops';
-/** On the pods: changes when they must be made anew although the template is the same. */
+/** On the pods: changes when they must be replaced although the template is the same. */
 const configHashAnnotation = 'posthorn.dev/config-hash';
 
 /** Of the grace period, for the end of the process and for what the kubelet needs. */
@@ -133,7 +133,7 @@ function spread(pool: Pool): SpreadConstraint[] {
 }
 
 /**
- * What the pool says, and that its pods rather stand on several nodes if they are to be spread over these as far as possible: the scheduler looks at no such
+ * The affinity of the pool, and a preference for several nodes if its pods are to be spread over these as far as possible: the scheduler ignores such
  * constraint on nodes that lack the label of any of them, and many clusters have no zones.
  */
 function affinity(pool: Pool): { affinity?: unknown } {
@@ -142,7 +142,7 @@ function affinity(pool: Pool): { affinity?: unknown } {
   const isWanted = spread(pool).some(
     ({ topologyKey, whenUnsatisfiable }) => topologyKey === node && whenUnsatisfiable === 'ScheduleAnyway',
   );
-  // What is no affinity stays as it is: the API server refuses it and says why.
+  // A value that is no affinity is kept: the API server refuses it with the reason.
   if (!isWanted || !isRecord(apart)) return given === undefined ? {} : { affinity: given };
   const podAffinityTerm = { topologyKey: node, labelSelector: { matchLabels: selectorLabels(pool) }, matchLabelKeys };
   const preferred = [apart[preferences] ?? [], { weight: 100, podAffinityTerm }].flat();

@@ -11,7 +11,7 @@ export interface Reach {
   hasHosts: boolean;
 }
 
-/** What is not public, as far as a NetworkPolicy must know: the worker refuses the rest. */
+/** Non-public networks for a NetworkPolicy: the worker refuses the rest. */
 const privateNetworks = {
   '0.0.0.0/0': ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   '::/0': ['fc00::/7', 'fe80::/10'],
@@ -22,7 +22,7 @@ const linkLocalNetworks = { '0.0.0.0/0': ['169.254.0.0/16'], '::/0': ['fe80::/10
 /** More than that many networks of organizations are not listed: an object has to stay small. */
 const cidrsMax = 256;
 
-/** Lets the pods of a pool reach what they deliver to, and be asked for their health and metrics. */
+/** Lets the pods of a pool reach their targets, and be scraped for health and metrics. */
 export function networkPolicySpec(
   pool: Pick<PosthornObject<'DeliveryPool'>, 'metadata'>,
   opsPort: number,

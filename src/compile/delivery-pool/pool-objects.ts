@@ -30,12 +30,12 @@ export function poolObjects(pool: PosthornObject<'DeliveryPool'>, setting: PoolS
   return objects;
 }
 
-/** Kinds of which a pool has an object only by its setting. */
+/** Kinds that a pool has an object of only by its setting. */
 export const optionalKinds: readonly OwnedKind[] = ['NetworkPolicy', 'HorizontalPodAutoscaler', 'ScaledObject'];
 
 type Autoscaling = NonNullable<PosthornObject<'DeliveryPool'>['spec']['autoscaling']>;
 
-/** The metric has a sample of each worker, and all say the same: the adapter is to take their maximum (docs/delivery-pools.md). */
+/** The metric has a sample of each worker, all equal: the adapter is to take their maximum (docs/delivery-pools.md). */
 function autoscalerSpec(pool: PosthornObject<'DeliveryPool'>, { min, max, targetBacklogPerPod }: Autoscaling): Record<string, unknown> {
   const name = poolObjectName(pool);
   return {

@@ -12,7 +12,7 @@ export interface PoolDefaults {
   user: number | null;
   /** Objects whose keys are files below `path`. */
   mounts: readonly { kind: 'ConfigMap' | 'Secret'; name: string; path: string }[];
-  /** Peers of a NetworkPolicy that may ask for health and metrics; none: everybody may. */
+  /** Peers of a NetworkPolicy that may read health and metrics; none: all may. */
   metricsFrom: readonly Record<string, unknown>[];
 }
 

@@ -106,7 +106,7 @@ test('an API key that expires in the year 9999 is not reconciled again and again
     expect(lines).not.toHaveLength(0);
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   };
-  // It may have been looked at before its organization, and is once more after the time in which nothing is said of that.
+  // It may be reconciled before its organization, and is once more after the grace period of new objects.
   await clock.advance(60_000);
   const before = await count();
   await clock.advance(60_000);

@@ -13,7 +13,7 @@ type ApiKey = PosthornObject<'ApiKey'>;
 
 /**
  * An API key refers to the key that made it: without that one the API refuses it, and it expires no later. An expired key keeps its record, so that
- * the API can say that it has expired. Of several with one hash the oldest has the key that is sent; the others have no record.
+ * the API can report its expiry. Of several with one hash the oldest has the key that is sent; the others have no record.
  */
 export function apiKeyRules(caches: Caches, clock: Clock): ResourceRules<'ApiKey'> {
   return {
@@ -41,7 +41,7 @@ export function apiKeyRules(caches: Caches, clock: Clock): ResourceRules<'ApiKey
   };
 }
 
-/** Judges the end of a key, which is that of a key above it where that one ends earlier. */
+/** Computes the expiry of a key: that of a key above it if that is earlier. */
 function expiryOf(own: MadeKey, { expiresAtMs }: Pick<MadeKey, 'expiresAtMs'>, nowMs: number): Evaluation<PublishedRecord<'ApiKey'>> {
   if (expiresAtMs === null) return {};
   if (expiresAtMs > nowMs) return { judgedAgainAtMs: expiresAtMs };

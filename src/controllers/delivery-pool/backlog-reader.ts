@@ -6,7 +6,7 @@ import { figuresOfAll } from '../../data/queue/queue-figures.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { Backlog } from './backlog-scaler.ts';
 
-/** Several reasons to look at a pool share one look. */
+/** Several triggers of a pool share one read. */
 const freshMs = 5000;
 
 export interface BacklogReaderOptions {

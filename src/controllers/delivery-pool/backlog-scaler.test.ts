@@ -12,7 +12,7 @@ beforeEach(() => {
   current = 4;
 });
 
-/** What the pool has after this backlog has stood for a while; a look every 15 s. */
+/** The pool's replicas after this backlog has lasted; a check every 15 s. */
 async function podsAfter(
   seconds: number,
   messages: number,

@@ -8,7 +8,7 @@ export interface Backlog {
 }
 
 export interface ScaleQuestion {
-  /** Pods that are asked for now, and how many of them are ready. */
+  /** Desired pods, and how many of them are ready. */
   current: number;
   ready: number;
   min: number;

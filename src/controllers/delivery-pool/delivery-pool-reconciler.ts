@@ -30,11 +30,11 @@ export interface DeliveryPoolOptions {
   store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
   objects: KubernetesObjects;
   defaults: PoolDefaults;
-  /** Judges the environment and the files that the pods will have, as a worker does at its start. */
+  /** Validates the environment and the files of the future pods, as a worker does at its start. */
   judge(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
   /** Receives the addresses that the workers may send requests to. */
   reaches?: Pick<PoolReaches, 'note'> | undefined;
-  /** What organizations, and this process, know besides. */
+  /** Inputs from organizations and this process. */
   furtherReach(): Reach;
   /** Whether an organization is served by the pool of this name, be it there or not. */
   serves(pool: string): boolean;
@@ -183,7 +183,7 @@ export class DeliveryPoolReconciler {
     return { requeueAfterMs };
   }
 
-  /** In a namespace that is being deleted nothing is waited for: Kubernetes ends the workers and the controllers at the same time, and nobody would be left to let the pool go. */
+  /** In a namespace that is being deleted nothing waits: Kubernetes ends workers and controllers at the same time, and no process would remain to remove the finalizer. */
   async #letGo(pool: Pool): Promise<ReconcileResult> {
     if (pool.metadata.finalizers?.includes(finalizer) === true) await this.#setFinalizers(pool, []);
     this.#scaler.forget(pool.metadata.uid);

@@ -9,7 +9,7 @@ import { deploymentState, drainingJudgement } from './pool-verdict.ts';
 
 const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
 const lookMs = 1000;
-/** Beyond the grace period of the pods: then the pool is let go, and what is left of it goes with its Deployment. */
+/** Beyond the grace period of the pods: then the finalizer is removed, and the rest goes with the Deployment. */
 const marginMs = 30_000;
 
 export interface DrainStep {
@@ -20,7 +20,7 @@ export interface DrainStep {
   requeueAfterMs: number | null;
 }
 
-/** The end of a pool: its pods finish what they have begun before it is let go. */
+/** The end of a pool: its pods finish their work before the finalizer is removed. */
 export class PoolDrain {
   readonly #objects: KubernetesObjects;
   readonly #client: PoolObjectsClient;

@@ -22,7 +22,7 @@ export interface PoolEnvironment {
   variables: Record<string, string>;
   /** Texts of the files that are mounted, by path. */
   files: ReadonlyMap<string, string>;
-  /** Of all that the pods read at their start alone. It tells nothing of what it is made from: the keys that seal secrets are in there. */
+  /** Of all that the pods read at their start alone. It reveals none of its inputs: the keys that seal secrets are among them. */
   hash: string;
 }
 

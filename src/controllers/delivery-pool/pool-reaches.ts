@@ -10,11 +10,11 @@ type Organization = PosthornObject<'Organization'>;
 /** What the workers of a pool may send requests to by their environment. */
 export type PoolReach = Omit<WorkerReach, 'refused'>;
 
-/** Knows what the workers that serve an organization may reach. */
+/** Tracks what the workers that serve an organization may reach. */
 export interface WorkerReaches {
   /** Null: not known now. */
   of(organization: Organization): WorkerReach | null;
-  /** Calls back for each organization whose workers may reach something else by now. Returns the function that ends it. */
+  /** Calls back for each organization whose workers' egress rules have changed. Returns the function that ends it. */
   onChange(listener: (organization: Organization) => void): () => void;
 }
 
@@ -23,7 +23,7 @@ export function sameForAll(reach: WorkerReach): WorkerReaches {
   return { of: () => reach, onChange: () => () => {} };
 }
 
-/** The workers of each pool have what its environment says. */
+/** The workers of each pool have the rules of its environment. */
 export class PoolReaches implements WorkerReaches {
   readonly #pools: ResourceCache<'DeliveryPool'>;
   readonly #organizations: ResourceCache<'Organization'>;
@@ -41,7 +41,7 @@ export class PoolReaches implements WorkerReaches {
     this.#refused = options.refused;
   }
 
-  /** Takes note of what the environment of a pool says; null: the pool is no more. */
+  /** Stores the environment of a pool; null: the pool is gone. */
   note(pool: string, reach: PoolReach | null): void {
     if (canonicalJson(reach) === canonicalJson(this.#reaches.get(pool) ?? null)) return;
     if (reach === null) this.#reaches.delete(pool);

@@ -25,9 +25,9 @@ const deploymentSchema = z.looseObject({
 
 /** The state of the pods by their Deployment. */
 export interface DeploymentState {
-  /** Whether it has seen what was asked of it last. */
+  /** Whether it has observed its latest generation. */
   isCurrent: boolean;
-  /** How many pods are asked for. */
+  /** Desired pods. */
   wanted: number;
   replicas: number;
   readyReplicas: number;
@@ -57,7 +57,7 @@ export function deploymentState(deployment: ClusterObject): DeploymentState {
   };
 }
 
-/** Said by a Deployment whose newest pods have not come up in time. */
+/** Reason of a Deployment whose newest pods have not come up in time. */
 const deadlineExceeded = 'ProgressDeadlineExceeded';
 const rolledOut = 'NewReplicaSetAvailable';
 
@@ -89,8 +89,8 @@ export function autoscalingFinding(kind: AutoscalerKind, autoscaler: ClusterObje
 
 /**
  * The conditions of a pool. It is Ready while it is accepted, available, and all its pods are of the newest template; that more or fewer pods
- * are coming does not change it. `refusal` is why not all that the pool asks for is applied; `isStalled` whether only an edit of it helps. `autoscaling`
- * is what an autoscaler says, where one decides the number of pods: those that are there work without it.
+ * are coming does not change it. `refusal` is why not all of the pool's objects are applied; `isStalled` whether only an edit of it helps. `autoscaling`
+ * is the status of an autoscaler, where one decides the number of pods: existing pods work without it.
  */
 export function poolJudgement(
   state: DeploymentState | null,

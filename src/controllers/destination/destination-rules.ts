@@ -35,7 +35,7 @@ export function destinationRules({
     kind: 'Destination',
     originOf: (record) => credentialOrigin('Destination', record),
     evaluate: async (object, organization, published, secrets) => {
-      // Not what routes ask: their messages wait until the installation allows it.
+      // Not checked for routes: their messages wait until the installation allows it.
       const refusal =
         destinationRefusal(object.spec) ??
         (allowsPlatformIdentity ? null : platformIdentityRefusal(object.spec)) ??

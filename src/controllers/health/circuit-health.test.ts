@@ -245,7 +245,7 @@ test('many circuits that open at once are told of ten a second, their destinatio
   await eventually(() => expect(controllers.caches.Route.list()).toHaveLength(names.length + 1));
   await controllers.stop();
   for (const object of routes) await open({ ...ids, route: idOf('Route', object) });
-  // Whose turn it is reads the details of its circuit first.
+  // The next one reads the details of its circuit first.
   const { ofTargets } = Circuits.prototype;
   const turnsAtMs: number[] = [];
   const reading = jest.spyOn(Circuits.prototype, 'ofTargets').mockImplementation(function (this: Circuits, ...asked) {

@@ -38,7 +38,7 @@ export interface CircuitDetail {
 
 export type HealthKind = 'Route' | 'Destination' | 'WebhookEndpoint';
 
-/** Writes what the circuits say into the status: `circuit` and the condition `Delivering`, both of the manager `posthorn-health`. */
+/** Writes the state of circuits into the status: `circuit` and the condition `Delivering`, both of the manager `posthorn-health`. */
 export class HealthReconciler<K extends HealthKind> {
   readonly #options: HealthReconcilerOptions<K>;
   /** The last writes by the uid of the object, the oldest first. */
@@ -65,7 +65,7 @@ export class HealthReconciler<K extends HealthKind> {
     return {};
   }
 
-  /** The object and what its circuits say, if its status does not say so; null if there is nothing to write. */
+  /** The object and the state of its circuits, if its status differs; null if there is nothing to write. */
   #stale(key: Key): { object: ObjectOf<K>; health: Health } | null {
     const { cache, circuits } = this.#options;
     const object = cache.get(key);

@@ -15,7 +15,7 @@ const prefix = 'test:';
 const options = { manager: 'test', force: true };
 const dayMs = 86_400_000;
 let offsetMs: number;
-/** Looks often; the test says which day it is. */
+/** Checks often; the test sets the day. */
 const hasty: Clock = { ...systemClock, now: () => systemClock.now() + offsetMs, sleep: (_, signal) => systemClock.sleep(20, signal) };
 let redis: RedisServer;
 let store: MemoryStore;
@@ -45,7 +45,7 @@ afterEach(async () => {
   await controllers.stop();
 });
 
-/** Looks from now on; where addresses have to be confirmed, by what the recipients have said. */
+/** Runs from now on; if confirmation is required, by the answers of the recipients. */
 function watch(mailRecipients: MailRecipients | null): void {
   const end = new AbortController();
   const watching = {

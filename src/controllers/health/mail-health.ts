@@ -30,7 +30,7 @@ export interface MailHealthOptions extends HealthConditionsOptions {
 type MailKind = 'NotificationChannel' | 'Route';
 
 /**
- * Says in conditions of the manager `posthorn-mail` why e-mails of channels and routes do not go out, until the signal aborts. `WithinMailBudget` is there from
+ * Reports in conditions of the manager `posthorn-mail` why e-mails of channels and routes are not sent, until the signal aborts. `WithinMailBudget` is there from
  * when the organization is first refused an e-mail, `RecipientsConfirmed` where addresses have to be confirmed.
  */
 export async function runMailHealth(options: MailHealthOptions, signal: AbortSignal): Promise<void> {
@@ -63,7 +63,7 @@ async function look(options: LookOptions, signal: AbortSignal): Promise<void> {
     await options.turn();
     if (signal.aborted) return;
     await write(sender, findings, options).catch((error: unknown) => {
-      // It may be gone by now. Those behind it are written all the same.
+      // It may be gone. The following ones are written all the same.
       const { name, namespace } = sender.object.metadata;
       options.logger.debug({ err: error, kind: sender.kind, namespace, name }, 'the e-mail conditions could not be written');
     });

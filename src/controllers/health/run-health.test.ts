@@ -22,7 +22,7 @@ let routeNames: string[];
 let routeIds: string[];
 let destinationId: string;
 let feed: TestFeed;
-/** When the status of which object was written. */
+/** When each object's status was written. */
 let writes: { name: string; atMs: number }[];
 let stop = async (): Promise<unknown> => undefined;
 

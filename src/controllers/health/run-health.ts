@@ -134,7 +134,7 @@ async function follow(
   }
 }
 
-/** Ids of the objects whose status says so. */
+/** Ids of the objects with this status. */
 function notClosed<K extends HealthKind>(kind: K, cache: ResourceCache<K>): string[] {
   return cache
     .list()

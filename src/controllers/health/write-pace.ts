@@ -3,12 +3,12 @@ import type { Clock } from '../../core/clock.ts';
 const intervalMs = 100;
 
 interface Waiting {
-  /** Whose is the earliest has the next turn. */
+  /** The earliest is next. */
   dueMs: number;
   begin: () => void;
 }
 
-/** Turns to write a status: ten a second in all, however many want to. */
+/** Paces status writes: ten a second in all, for any number of writers. */
 export class WritePace {
   readonly #clock: Clock;
   readonly #waiting: Waiting[] = [];
@@ -19,7 +19,7 @@ export class WritePace {
     this.#clock = clock;
   }
 
-  /** Resolves when it is the caller's turn, or at once when the signal aborts. Others that come up to `yieldsMs` later go before it. */
+  /** Resolves when the caller may write, or at once when the signal aborts. Others that come up to `yieldsMs` later go before it. */
   turn(yieldsMs: number, signal: AbortSignal): Promise<void> {
     const turn = new Promise<void>((begin) => this.#waiting.push({ dueMs: this.#clock.now() + yieldsMs, begin }));
     if (!this.#isServing) void this.#serve(signal);

@@ -32,7 +32,7 @@ export function notificationChannelRules(keyring: Keyring, mailDomains: readonly
   };
 }
 
-/** E-mail goes to the server of the installation, which is not judged. */
+/** E-mail goes to the server of the installation, which is not checked. */
 function outgoingOf(channel: ChannelRecord, values: readonly ChannelSecret[]): OutgoingAddress | undefined {
   switch (channel.type) {
     case 'webhook':

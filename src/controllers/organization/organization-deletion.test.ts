@@ -17,7 +17,7 @@ let aheadMs = 0;
 let prefix = '';
 /** While the organization was still there. */
 let purges = 0;
-/** Where the clock stands still; null: it runs. */
+/** Stops the clock; null: it runs. */
 let stoppedAtMs: number | null = null;
 const clock: Clock = { ...systemClock, now: () => stoppedAtMs ?? systemClock.now() + aheadMs };
 

@@ -4,7 +4,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import { isLive } from '../held-ids.ts';
 
-/** The DeliveryPools of an installation that has them, and who notes which of them serves an organization. */
+/** The DeliveryPools of an installation that has them, and the writer of organizations' pools. */
 export interface Pools {
   /** Of the namespace in which pools are. */
   cache: ResourceCache<'DeliveryPool'>;
@@ -33,7 +33,7 @@ export function servingPool({ spec }: PosthornObject<'Organization'>, cache: Res
 
 /**
  * The pool that an organization names; the default one serves it while that is not there, so that nothing waits for nobody. That the default
- * one itself is not there is said of every organization that it would serve. `inForce`: the one by which it is served now.
+ * one itself is missing is reported for every organization that it would serve. `inForce`: the one by which it is served now.
  */
 export function poolReference(
   organization: PosthornObject<'Organization'>,

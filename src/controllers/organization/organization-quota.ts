@@ -14,7 +14,7 @@ export const quotaKind: ClusterKind = { apiVersion: 'v1', kind: 'ResourceQuota',
 
 const quotaName = 'posthorn';
 const manager = 'posthorn-controller';
-/** Nobody tells when rights are given, or somebody else's quota goes. */
+/** No event reports granted rights, or a deleted foreign quota. */
 const lookAgainMs = 60_000;
 const group = apiVersion.split('/')[0];
 /** What is counted, as a ResourceQuota calls it. */
@@ -53,7 +53,7 @@ export class OrganizationQuotas {
     this.#countedFromMs = clock.now() + countedAfterMs;
   }
 
-  /** Makes it what plan and limits say. One of that name that is not the organization's is left alone. */
+  /** Sets it to plan and limits. One of that name that is not the organization's is left alone. */
   async ensure(organization: Organization): Promise<QuotaState> {
     try {
       return await this.#ensure(organization);

@@ -51,14 +51,14 @@ export interface OrganizationReconcilerOptions {
 const manager = 'posthorn-controller';
 /** Of the annotation with the id, which stays when finalizers change. */
 export const idManager = 'posthorn-identity';
-/** How long a deleted Organization waits for a purge that fails, before it is let go; the sweep tries again. */
+/** How long a deleted Organization waits for a failing purge before its finalizer is removed; the sweep retries. */
 const purgeLimitMs = 60_000;
 /** What was on its way when the records were retracted has ended by then, and a second purge takes it. */
 const secondPurgeAfterMs = 3000;
 const poolsLookMs = 1000;
 /** Objects that an Event names. */
 const namedMax = 5;
-/** A shard may have been emptied, by the loss of a node of Redis Cluster, say. */
+/** A shard may have been emptied, such as by the loss of a Redis Cluster node. */
 const assignAgainMs = 300_000;
 
 /** Reconciles Organizations: namespace, rights in it, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
@@ -89,7 +89,7 @@ export class OrganizationReconciler {
       return {};
     }
     if (!isLive(object)) return this.#finalize(object, signal);
-    // Nobody would be left to let the organization go once the controllers have ended with their namespace.
+    // No process would remove the finalizer once the controllers have ended with their namespace.
     if (isInstallationEnding(caches, this.#options.installation)) {
       if (object.metadata.finalizers?.includes(purgeFinalizer) === true) await this.#setFinalizers(object, []);
       return {};
@@ -285,7 +285,7 @@ export class OrganizationReconciler {
     return false;
   }
 
-  /** In the status of what is being deleted. That it cannot be written hides nothing: the error that it tells of is thrown anyway. */
+  /** In the status of an object that is being deleted. A failed write hides nothing: the error is thrown anyway. */
   async #sayWhyItStays(object: PosthornObject<'Organization'>, error: unknown): Promise<void> {
     const found: Finding = { status: 'True', reason: 'Accepted', message: '' };
     const message = `the deletion waits up to a minute for the removal of its data: ${reasonOf(error)}`;

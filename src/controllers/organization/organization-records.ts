@@ -37,7 +37,7 @@ export class OrganizationRecords {
     return had;
   }
 
-  /** Marks what was published for the organization as kept: nothing is accepted for it any more, and what is queued waits. */
+  /** Marks the records of the organization as retained: nothing is accepted for it any more, and queued messages wait. */
   async retain(id: string, nowMs: number): Promise<void> {
     const record = await this.#publisher.get('organization', id);
     if (record === null || isRetained(record)) return;
@@ -49,7 +49,7 @@ export class OrganizationRecords {
     await this.#publisher.publish('organization', retained);
   }
 
-  /** Takes note of the retained organizations, and retains those whose object is gone although nobody has done so: that nobody led, say. */
+  /** Loads the retained organizations, and retains those whose object went unprocessed: while there was no leader, for example. */
   async retainGone(nowMs: number): Promise<void> {
     const { Organization, retained } = this.#caches;
     for (const id of await this.#publisher.ids('organization')) {

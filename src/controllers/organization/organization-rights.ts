@@ -75,12 +75,12 @@ export class OrganizationRights {
     }
   }
 
-  /** Has `ensure` look anew whether the rights count: something was refused. */
+  /** Makes `ensure` check the rights again: something was refused. */
   doubt({ metadata }: Organization): void {
     this.#granted.delete(metadata.uid);
   }
 
-  /** Takes the rights away; those of another organization in the same namespace stay. */
+  /** Removes the rights; those of another organization in the same namespace stay. */
   async remove(organization: Organization): Promise<void> {
     const { objects, installation } = this.#options;
     const { namespace } = organization.spec;

@@ -62,7 +62,7 @@ test('a new event type brings back the replays that name it', async () => {
       return known.pastEventTypeIds(org, name);
     },
   };
-  // Nothing is judged again because its time has come.
+  // No object is due for another reconcile.
   suite.start({ clock: patientBy(100), knownWebhooks: noting });
   await organization('acme');
   await replay('acme', 'several', { eventTypes: ['order.paid', 'order.sent'] });

@@ -62,10 +62,10 @@ async function unknownTypes(names: readonly string[], { caches, webhooks, organi
   const { id: org, namespace } = organization;
   const declared = new Set(caches.WebhookEventType.list(namespace).map(({ spec }) => spec.name));
   return await those(names, async (name) => {
-    // An event type that is deleted is noted as past before its record goes.
+    // A deleted event type is recorded as past before its record goes.
     if (declared.has(name) || (await webhooks.eventTypeIdByName(org, name)) !== null) return false;
     const past = await webhooks.pastEventTypeIds(org, name);
-    // Null: some that were deleted are not noted, and this may be one of them.
+    // Null: some deletions are not recorded, and this may be one of them.
     return past === null ? !(await webhooks.mayHaveEvents(org, name)) : past.length === 0;
   });
 }

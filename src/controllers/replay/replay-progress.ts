@@ -15,7 +15,7 @@ const alreadyRan = 'AlreadyRan';
 
 const conditionTypes: ReadonlySet<string> = new Set(['Queued', 'Complete', 'Failed', 'Waiting']);
 
-/** What the status of the object is to say; null: what it says stays, because nothing is known any more of a run that it tells of. */
+/** The new status of the object; null: it stays, because the run that it describes is no longer known. */
 export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number): ReplayProgress | null {
   const { spec, status } = object;
   if (run === null) {
@@ -65,7 +65,7 @@ function comparable({ estimatedCompletionTime, ...rest }: Partial<ReplayProgress
   return { ...rest, isEstimated: estimatedCompletionTime !== undefined };
 }
 
-/** Conditions that tell something of the replay that its status did not tell before, apart from Queued. */
+/** Conditions with news about the replay, apart from Queued. */
 export function newsIn({ status }: Replay, { conditions }: ReplayProgress): Condition[] {
   return conditions.filter(
     ({ type, reason }) => type !== 'Queued' && status?.conditions?.some((each) => each.type === type && each.reason === reason) !== true,

@@ -12,7 +12,7 @@ import { namesIn, unknownAmong } from './replay-names.ts';
 
 type Named = { name: string } | { name: string }[];
 
-/** How soon a replay whose filter names something unknown is judged again. A new event type brings it back at once; applications and endpoints that the API makes have no objects. */
+/** Interval until a replay with an unknown name in its filter is reconciled again. A new event type triggers it at once; applications and endpoints that the API makes have no objects. */
 const judgedAgainMs = 10_000;
 
 /**

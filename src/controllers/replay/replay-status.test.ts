@@ -70,7 +70,7 @@ const apply = (spec: Partial<SpecInputOf<'Replay'>> = {}) =>
   );
 const replay = () => store.get('Replay', key);
 
-/** A worker notes this of the run of the object, which it began for that object or, as told, for another one. */
+/** A worker records this of the run of the object, which it began for that object or, if given, for another one. */
 async function note(changes: Partial<ReplayState>): Promise<void> {
   const object = await replay();
   const began = newReplayState(
@@ -92,7 +92,7 @@ const ended = {
   endedAtMs: startMs + 60_000,
 };
 
-/** Time passes until the status says so. */
+/** Time passes until the status shows it. */
 const shows = (expected: object) =>
   eventually(async () => {
     await clock.advance(1000);

@@ -58,7 +58,7 @@ async function lookAtAll(look: Look, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const org = organizationIdOf(caches, object);
     if (org === undefined) continue;
-    // It may be gone by now. Those behind it are written all the same.
+    // It may be gone. The following ones are written all the same.
     await bringUpToDate(object, org, look).catch((error: unknown) => {
       const { namespace, name } = object.metadata;
       const level = isPosthornError(error) ? 'debug' : 'error';

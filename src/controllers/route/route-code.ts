@@ -19,7 +19,7 @@ export interface RouteCodeOptions {
   checks: CodeChecks;
 }
 
-/** The id of what a route refers to, null without a reference; or what stands in its way. */
+/** The id of a reference of a route, null without a reference; or the obstacle. */
 export type Resolved = { id: string | null; unresolved?: undefined } | { id?: undefined; unresolved: Refusal };
 
 type CodeKind = 'Transform' | 'PayloadSchema';

@@ -20,7 +20,7 @@ type Filtering =
 
 /**
  * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations and channels
- * that are missing are left out, so that the others go on being served; so are failover destinations that do not serve.
+ * that are missing are left out, so that the others continue to be served; so are failover destinations that do not serve.
  */
 export function routeRules(
   caches: ControllerCaches,
@@ -74,7 +74,7 @@ export function routeRules(
   };
 }
 
-/** Messages that move to another destination leave the order of the one, and have no place in that of the other. */
+/** Messages that move to another destination leave the order of the first, and have no position in the other's. */
 function orderedWithFailover(
   { spec }: PosthornObject<'Route'>,
   { namespace }: OrganizationFacts,

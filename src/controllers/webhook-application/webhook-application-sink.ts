@@ -5,7 +5,7 @@ import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
 import type { RecordSink } from '../record-sink.ts';
 import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
 
-/** The refusal of an application that asks for the external id of another one. */
+/** The refusal of an application with the external id of another one. */
 export function externalIdTaken({ id, managedBy }: Pick<WebhookApplication, 'id' | 'managedBy'>, externalId: string | null): Refusal {
   const whose = managedBy === null ? `${id}, created through the API,` : `of the WebhookApplication ${managedBy}`;
   return { reason: 'ExternalIdTaken', message: `the application ${whose} already has the external id ${externalId}` };

@@ -17,7 +17,7 @@ export function webhookEndpointSink(
       update: async (stored, record) => {
         const { id, org, applicationId, disabling, ...change } = record;
         if (stored.applicationId === applicationId) return await webhooks.updateEndpoint(org, id, { ...change, ...disabling });
-        // Its application was made anew.
+        // Its application was recreated.
         await webhooks.deleteEndpoint(org, id);
         try {
           return await create(record);

@@ -236,7 +236,7 @@ test('it ends with its application, and comes back below another of the same nam
   const id = await ready();
   const { applicationId } = await stored(id);
   await world.delete('WebhookApplication', 'shop');
-  // The status may have been about to say that the endpoint is programmed.
+  // The controllers may be about to report the endpoint as programmed.
   await eventually(async () =>
     expect(conditionOf(await seen('ApplicationNotFound'), 'Programmed')).toMatchObject({ reason: 'NothingInForce' }),
   );

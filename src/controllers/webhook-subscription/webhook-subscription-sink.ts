@@ -20,7 +20,7 @@ export function webhookSubscriptionSink(options: WebhookSinkOptions): RecordSink
         const { id, org, endpointId, eventTypeId, ...change } = record;
         if (stored.endpointId === endpointId && stored.eventTypeId === eventTypeId)
           return await webhooks.updateSubscription(org, id, change);
-        // Its event type was made anew.
+        // Its event type was recreated.
         await webhooks.deleteSubscription(org, id);
         return await webhooks.createSubscription(record);
       },

@@ -31,7 +31,7 @@ async function ready(): Promise<string> {
 }
 const stored = (id: string) => world.webhooks.subscription(world.org, id);
 
-/** Waits of 3.5 s and more never end, such as that for another look at what is in the way. */
+/** Waits of 3.5 s and more never end, such as that for a retry after a conflict. */
 const impatientClock: Clock = {
   ...systemClock,
   after: (ms, callback) => (ms < 3500 ? systemClock.after(ms, callback) : () => {}),
@@ -204,7 +204,7 @@ test('one that is deleted is gone, also when nobody led', async () => {
   await eventually(async () => expect(await stored(second)).toBeNull());
 });
 
-/** Controllers that look at nothing again by themselves, and whose first creation of an endpoint is not answered; before it comes `meanwhile`. */
+/** Controllers without periodic checks, whose first creation of an endpoint gets no reply; before it comes `meanwhile`. */
 function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
   const webhooks = (epoch: number): RedisWebhookStore => {
     const store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, epoch });
