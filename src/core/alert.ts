@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parsePlainJson } from './plain-json.ts';
 
-/** What an alert tells; also the body that a channel of type webhook gets. Times are ISO 8601. */
+/** The content of an alert; also the body for a channel of type webhook. Times are ISO 8601. */
 export const alertSchema = z.object({
   type: z.enum(['delivery.failed', 'delivery.succeeded', 'route.recovered', 'circuit.opened', 'circuit.closed']),
   organizationId: z.string(),
@@ -13,7 +13,7 @@ export const alertSchema = z.object({
   attempts: z.int().nullable(),
   responseStatus: z.int().nullable(),
   errorMessage: z.string().nullable(),
-  /** How many messages, or transitions, it stands for. */
+  /** Number of messages or transitions in it. */
   count: z.int(),
   firstAt: z.string(),
   lastAt: z.string(),
@@ -23,7 +23,7 @@ export const alertSchema = z.object({
 export type Alert = z.infer<typeof alertSchema>;
 export type AlertType = Alert['type'];
 
-/** One that no message has caused, about something that stands for the route and its destination. */
+/** One without a message as its cause, about something that represents the route and its destination. */
 export function alertWithoutMessage(
   type: AlertType,
   { organizationId, about, atMs }: { organizationId: string; about: { id: string; name: string }; atMs: number },
@@ -60,7 +60,7 @@ const closingPrefix = 'closed_';
 
 /**
  * Alerts are messages of an organization of their own beside the real one, so that they appear in none of its lists, counters and
- * quotas, and take turns with it. Their targets have no alerts.
+ * quotas, and are scheduled with it. Their targets have no alerts.
  */
 export function alertOrganization(org: string): string {
   return mark + org;
@@ -74,7 +74,7 @@ export function organizationBehind(org: string): string | null {
 /** Header of the event of an alert: the key, sealed, by which an incident is closed. */
 export const routingKeyHeader = 'routing-key';
 
-/** The target that stands for a channel, or for the addresses of a route. */
+/** The target of a channel, or of the addresses of a route. */
 export interface AlertTarget {
   routeId: string;
   destinationId: string;
@@ -93,7 +93,7 @@ export function closingTarget(channelId: string): AlertTarget {
   return { routeId: mark + channelId, destinationId: closingPrefix + channelId };
 }
 
-/** The channel or the route that a part of an alert target stands for; of any other target the part itself. */
+/** The channel or the route of a part of an alert target; of any other target the part itself. */
 export function behindAlertTarget(id: string): string {
   return id.replace(/^(?:~|mail_|closed_)/, '');
 }
@@ -103,7 +103,7 @@ export function channelOfClosingTarget(destinationId: string): string | null {
   return destinationId.startsWith(closingPrefix) ? destinationId.slice(closingPrefix.length) : null;
 }
 
-/** The route whose addresses a target stands for; null when it is a channel. */
+/** The route whose addresses are the target; null when it is a channel. */
 export function routeOfMailTarget(destinationId: string): string | null {
   return destinationId.startsWith(mailPrefix) ? destinationId.slice(mailPrefix.length) : null;
 }

@@ -12,7 +12,7 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** The characters of a key that may be shown, to tell keys apart: no more than a quarter of it. */
+/** The characters of a key that may be shown, to distinguish keys: at most a quarter of it. */
 export function apiKeyPrefix(key: string): string {
   return key.slice(0, Math.min(10, Math.floor(key.length / 4)));
 }

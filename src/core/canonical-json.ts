@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ExactNumber } from './exact-number.ts';
 
-/** JSON text with the keys of every object sorted, so that equal values have equal texts; numbers stand as they were written. `undefined` members are left out. */
+/** JSON text with the keys of every object sorted, so that equal values have equal texts; numbers keep their spelling. `undefined` members are left out. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => withSortedKeys(member));
 }

@@ -26,10 +26,10 @@ interface Checked {
 const maxExpressions = 600;
 const deepest = 100;
 const typeNames = new Set(['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint']);
-/** What the evaluator knows beside functions. */
+/** Functions that the evaluator adds. */
 const operators = new Set(['_&&_', '_||_', '_?_:_', '_[_]', '!_', '@not_strictly_false']);
 
-/** Refuses what a filter cannot say or what could cost too much, before anything is evaluated. */
+/** Refuses unsupported or too costly expressions, before anything is evaluated. */
 export function checkedExpression(root: Expression, checks: Checks): Checked {
   const patterns: Checked['patterns'] = [];
   let partsPerElement = 0;

@@ -12,7 +12,7 @@ export interface CelEvent {
   readonly variables: Readonly<Record<(typeof celGlobals)[number], CelInput> & { headers?: CelInput }>;
 }
 
-/** What a filter says of an event: an error is no match. */
+/** The result of a filter for an event: an error is no match. */
 export type CelVerdict = { isMatch: boolean; error: null } | { isMatch: false; error: string };
 export type CelFilter = (event: CelEvent) => CelVerdict;
 
@@ -171,9 +171,9 @@ function celEnvironment(cel: CelPackage): CelRuntime['environment'] {
 
 /**
  * Compiles a filter expression: CEL over `event` {type, data}, `labels` and `metadata`. Numbers of JSON are
- * doubles, but for integers that no double is: these are `int`, of any size. Throws VALIDATION_FAILED with the place of what is wrong; beside the syntax these are refused: more than 1000 characters,
+ * doubles, but for integers that no double is: these are `int`, of any size. Throws VALIDATION_FAILED with the position of the error; beside the syntax these are refused: more than 1000 characters,
  * names and functions that do not exist, a text, number, list or map as the whole, more than one comprehension, `matches` with a pattern that is not written as text.
- * Evaluation takes at most as long as `celLimits` say; beyond that it is an error. A comprehension goes through at most 1000 elements.
+ * Evaluation takes at most the time in `celLimits`; beyond that it is an error. A comprehension goes through at most 1000 elements.
  */
 export function compileCelFilter(source: string): CelFilter {
   return compiled(source, { globals: celGlobals, wrong });

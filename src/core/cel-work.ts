@@ -23,7 +23,7 @@ export const celCosts = {
   zoneTime: 500_000,
 };
 
-/** The functions of CEL that take longer than they have to, in their place. */
+/** Replacements of the CEL functions that are slower than necessary. */
 export function quickFunctions({ celFunc, celList, celMethod, listType, CelScalar }: CelPackage): CelFunc[] {
   const { BOOL, DOUBLE, DYN, INT, STRING, UINT } = CelScalar;
   const list = listType(DYN);
@@ -89,7 +89,7 @@ export function chargedFunctions(cel: CelPackage, functions: Iterable<CelFunc>, 
     return group.map((func, i) => charged(func, name, i === 0 ? cost : null, i === group.length - 1));
   });
 
-  /** Overloads are asked in turn; `cost`: of the first one alone. */
+  /** Overloads are tried in order; `cost`: of the first one alone. */
   function charged(func: CelFunc, name: string, cost: Cost | null, isLast: boolean): CelFunc {
     const call: CelFunc['call'] = (id, target, args) => {
       if (cost !== null) spend(name, celCosts.call + (target === undefined ? cost(args[0], args[1]) : cost(target, args[0])));

@@ -4,7 +4,7 @@ import type { AddressList } from './address-list.ts';
 
 /**
  * Who sends: the address of the connection; behind trusted proxies the last one in `X-Forwarded-For` that is not such a proxy itself.
- * What stands before an entry that is no address is not believed.
+ * Entries before an invalid address are not trusted.
  */
 export function clientAddress(connected: string, forwarded: string | string[] | undefined, trustedProxies: AddressList): string {
   let address = connected;

@@ -1,13 +1,13 @@
 import { ofKnownNames } from './known-names.ts';
 
-/** Words at the end of a name that say that its value is a credential, whatever separates them from the rest. */
+/** Words at the end of a name that mark its value as a credential, whatever separates them from the rest. */
 export const credentialEndings: readonly string[] = [
   ...['authorization', 'cookie', 'cookie2', 'credential', 'credentials', 'jwt', 'jwtassertion', 'bearer', 'passphrase', 'passwd'],
   ...['password', 'secret', 'sessionid', 'token', 'accesskey', 'apikey', 'secretkey', 'csrf', 'xsrf', 'accesssignature', 'accesscode'],
 ];
-/** The same of words that stand for themselves only. */
+/** The same of words that match alone only. */
 export const credentialWords: ReadonlySet<string> = new Set(['auth', 'key', 'otp', 'pass', 'pin', 'pwd', 'session', 'sid']);
-/** Words before `key` or `token` that say that it is no credential: it identifies a message, or says how that is to be treated. */
+/** Words before `key` or `token` that mark it as no credential: it identifies a message, or controls how that is processed. */
 export const harmlessOwners: readonly string[] = [
   ...['idempotency', 'idempotence', 'deduplication', 'dedup', 'partition', 'routing', 'cache', 'surrogate', 'public', 'sort', 'ordering'],
   ...['event', 'entity', 'object', 'message', 'correlation', 'trace', 'websocket', 'continuation', 'sync', 'page', 'next', 'cancellation'],

@@ -28,7 +28,7 @@ export function parseCronExpression(text: string): CronFieldCollection {
   if (weekday === '*' && !months.some((each) => firstDay <= (CronMonth.daysInMonth[each - 1] ?? 0))) {
     throw invalid(`day of month: no month of "${month}" has a day of "${day}"`);
   }
-  // Each value once, which cron-parser asks for. A star alone stays one: the two day fields unite only where neither is.
+  // Each value once, as cron-parser requires. A star alone stays one: the two day fields unite only where neither is.
   return CronExpressionParser.parse(parts.map((part, i) => (part === '*' ? part : values[i]?.join(','))).join(' ')).fields;
 }
 

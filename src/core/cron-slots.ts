@@ -11,7 +11,7 @@ const settleMs = 6 * 60 * minuteMs;
 /**
  * The first time after `afterMs` at which a job of these fields runs, by the clocks of `zone`. Where they change, the rules are those of cron-parser
  * (docs/cron.md): a time that is skipped runs as much later as the clocks are put forward; one that comes again runs the second time only in
- * jobs of every hour. cron-parser finds the local times; asked by zone it loses those of short gaps, finds some of two hours twice, and the answer
+ * jobs of every hour. cron-parser finds the local times; with a zone it loses those of short gaps, finds some of two hours twice, and the answer
  * depends on where the search begins. Throws RangeError for what is no zone.
  */
 export function nextCronSlot(fields: CronFieldCollection, zone: string, afterMs: number): number {
@@ -76,7 +76,7 @@ export function nextSlotOf({ schedule, timeZone }: Schedule, afterMs: number): n
   }
 }
 
-/** `nextSlotOf`, kept until the slot has come, for those who look at many jobs often. */
+/** `nextSlotOf`, cached until the slot has come, for frequent reads of many jobs. */
 export function keptNextCronSlot(schedule: Schedule, nowMs: number): number | null {
   const key = `${schedule.timeZone} ${schedule.schedule}`;
   const known = kept.get(key);
@@ -86,7 +86,7 @@ export function keptNextCronSlot(schedule: Schedule, nowMs: number): number | nu
   return slotMs;
 }
 
-/** Many jobs look at the same minutes. */
+/** Many jobs use the same minutes. */
 const maxOffsets = 5000;
 const offsets = new LRUCache<string, number>({ max: maxOffsets });
 

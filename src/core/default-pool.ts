@@ -1,2 +1,2 @@
-/** Of which DeliveryPool workers are that say nothing of it, and which one serves organizations that name none. */
+/** The DeliveryPool of workers that name none, and of organizations that name none. */
 export const defaultPool = 'default';

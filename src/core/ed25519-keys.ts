@@ -25,7 +25,7 @@ export function newSigningKey(): string {
   return signingKeyPrefix + Buffer.concat([seed, publicBytesOf(privateKey)]).toString('base64');
 }
 
-/** The key behind `whsk_` + base64 of a seed, or of a seed and its public key. `problem` says what is wrong with it, and nothing of the key. */
+/** The key in `whsk_` + base64 of a seed, or of a seed and its public key. `problem` describes the error, without any of the key. */
 export function ed25519Key(secret: string): (Ed25519Key & { problem?: undefined }) | { problem: string } {
   const bytes = bytesBehind(signingKeyPrefix, secret);
   if (bytes === null || (bytes.length !== seedBytes && bytes.length !== seedBytes + publicBytes))

@@ -56,7 +56,7 @@ const metadataAddresses = new Set(
     'fd00:a9fe:a9fe::1', // Akamai
   ].map((text) => ipaddr.parse(text).toNormalizedString()),
 );
-/** The only part of IPv6 that is given out (RFC 4291 section 2.4); `range` says unicast of whatever it does not know. */
+/** The only allocated part of IPv6 (RFC 4291 section 2.4); `range` returns unicast for anything unknown. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** IPv6 networks that gateways, and some systems, connect as IPv4, and which bytes are the IPv4 address (`inverted`: their complement). */
 const embeddings = [
@@ -66,7 +66,7 @@ const embeddings = [
   { cidr: '2001::/32', bytes: [4, 5, 6, 7] }, // Teredo, RFC 4380 section 4: the server
   { cidr: '2001::/32', bytes: [12, 13, 14, 15], inverted: true }, // and the client
   { cidr: '64:ff9b::/96', bytes: [12, 13, 14, 15] }, // NAT64, RFC 6052
-  // NAT64 for local use, RFC 8215: a prefix of /48, /56, /64 or /96 (RFC 6052 section 2.2), and no address says which.
+  // NAT64 for local use, RFC 8215: a prefix of /48, /56, /64 or /96 (RFC 6052 section 2.2), unknown from the address.
   { cidr: '64:ff9b:1::/48', bytes: [6, 7, 9, 10] },
   { cidr: '64:ff9b:1::/48', bytes: [7, 9, 10, 11] },
   { cidr: '64:ff9b:1::/48', bytes: [9, 10, 11, 12] },
@@ -93,7 +93,7 @@ export class RefusedAddresses {
 /** Why no delivery reaches a host, whatever its name is resolved to: the list does not have it, or its address is not allowed. */
 export type HostRefusal = 'unlisted' | 'blocked';
 
-/** What names for this very machine stand for (RFC 6761 section 6.3). */
+/** Addresses of names for this very machine (RFC 6761 section 6.3). */
 const loopbackAddresses = ['127.0.0.1', '::1'];
 const loopbackName = /^(.+\.)?localhost$/;
 
@@ -112,7 +112,7 @@ export class EgressPolicy {
   }
 
   /**
-   * Judges the host of a URL before its name is resolved. Null: it is an address that is allowed, or a name whose addresses `allows` is to be asked
+   * Checks the host of a URL before its name is resolved. Null: it is an address that is allowed, or a name whose addresses `allows` must check
    * about.
    */
   refusalOf(host: string, port: number): HostRefusal | null {
@@ -128,7 +128,7 @@ export class EgressPolicy {
     return this.#onlyHosts === null || matchesHost(host, this.#onlyHosts);
   }
 
-  /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
+  /** `host` is the name in the URL, `address` its resolved IP address; any spelling of either. */
   allows(host: string, address: string, port: number): boolean {
     if (!ipaddr.isValid(address) || !this.#lists(host)) return false;
     const ip = withoutZone(address);
@@ -156,7 +156,7 @@ function contains(network: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match(network, bits);
 }
 
-/** The IPv4 addresses that an IPv6 one may stand for. */
+/** The IPv4 addresses that an IPv6 one may embed. */
 function embeddedIn(address: Address): ipaddr.IPv4[] {
   if (address instanceof ipaddr.IPv4) return [];
   const all = address.toByteArray();
@@ -168,7 +168,7 @@ function embeddedIn(address: Address): ipaddr.IPv4[] {
     });
 }
 
-/** A zone says by which interface an address is reached, not which one it is. */
+/** A zone specifies the interface that reaches an address, not the address. */
 function withoutZone(address: string): Address {
   return ipaddr.process(address.replace(/%.*$/, ''));
 }
@@ -181,7 +181,7 @@ function normalName(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-/** The host and the port of a URL, as egress rules judge them. */
+/** The host and the port of a URL, as egress rules check them. */
 export function hostAndPort({ hostname, port, protocol }: Pick<URL, 'hostname' | 'port' | 'protocol'>): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }

@@ -6,7 +6,7 @@ import { readJson } from './read-json.ts';
 import { type ReadablePayload, readablePayload, requestFormat } from './readable-payload.ts';
 import { type QueryParameters, queryParameters } from './sent-query.ts';
 
-/** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
+/** The input of an event's filters. The body is parsed once, when the first filter reads it. */
 export class EventContext implements FilterContext {
   readonly headers: IncomingHttpHeaders;
   readonly #body: Buffer;
@@ -15,7 +15,7 @@ export class EventContext implements FilterContext {
   #parameters: QueryParameters | null = null;
   #parsed: { payload: unknown } | null = null;
 
-  /** `query`: without the question mark; `document`: what stands for the body, which is not parsed then. */
+  /** `query`: without the question mark; `document`: replaces the body, which is not parsed then. */
   constructor(headers: IncomingHttpHeaders, body: Buffer, query = '', document?: object) {
     this.headers = headers;
     this.#query = query;
@@ -23,7 +23,7 @@ export class EventContext implements FilterContext {
     if (document !== undefined) this.#parsed = { payload: document };
   }
 
-  /** Parses a large body in pieces, so that `payload` is there when it is asked for. */
+  /** Parses a large body in chunks, so that `payload` is available. */
   *parse(): Generator<undefined, void> {
     if (this.#parsed !== null) return;
     const readable = yield* this.decode();

@@ -66,7 +66,7 @@ export function jsonNumber(text: string): JsonNumber {
 
 const decimalForm = /^([-+]?)(\d*)(?:\.(\d*))?([eE][-+]?\d+)?$/;
 
-/** What a decimal stands for that may be written as JSON does not have it: `+5`, `007`, `.5`, `5.`; null for another text. */
+/** The value of a decimal in a spelling that JSON lacks: `+5`, `007`, `.5`, `5.`; null for another text. */
 export function decimalNumber(text: string): JsonNumber | null {
   const [, sign = '', whole = '', fraction = '', exponent = ''] = decimalForm.exec(text) ?? [];
   if (whole + fraction === '') return null;

@@ -12,7 +12,7 @@ interface Column {
   path: JsonPath;
   target: string;
   type: ColumnType;
-  /** What stands where the path finds nothing. */
+  /** Default where the path finds nothing. */
   absent: unknown;
 }
 

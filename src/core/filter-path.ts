@@ -5,7 +5,7 @@ import { headerText } from './joined-headers.ts';
 import { parsePlainJson } from './plain-json.ts';
 import type { QueryParameters } from './sent-query.ts';
 
-/** What a filter looks at. `headers` has lower-case names; a name that occurs several times, there or in the query, may have a list of values. */
+/** The input of a filter. `headers` has lower-case names; a name that occurs several times, there or in the query, may have a list of values. */
 export interface FilterContext {
   /** The parsed JSON payload; undefined when it is not JSON. Read only when a condition needs it. */
   readonly payload: unknown;
@@ -48,7 +48,7 @@ export function isWithheldField(field: string): boolean {
  * Returns the reader of a condition's `field`: `headers.X-Name` or `headers['X-Name']` (any case), `payload`, or a path into the payload with or without
  * `payload` at its head. A path has names between dots, and brackets as in RFC 9535: a quoted name (`['a.b']`, `["a.b"]`, with its escapes) or an index
  * (`[0]`; `[-1]` is the last element). A name between dots has no dot, bracket or backslash; digits there are an index, too (`items.0.id`).
- * Only own properties are read, so `__proto__` or `constructor` is found when the payload says so, and never else. Returns the complaint for any other text,
+ * Only own properties are read, so `__proto__` or `constructor` is found only if the payload has it. Returns the error for any other text,
  * which would match nothing.
  *
  * `query.name` and `query['name']` are a parameter of the URL, with an index one of its values. Where the URL has none of that name they are the path into the
@@ -127,7 +127,7 @@ function shown(rest: string): string {
   return rest.length > 20 ? `${rest.slice(0, 20)}…` : rest;
 }
 
-/** Null: an escape that JSON does not know. */
+/** Null: an escape that JSON lacks. */
 function unquoted([, single, double = '']: RegExpExecArray): string | null {
   // What is in single quotes differs from a JSON string in the quotes alone.
   const text =

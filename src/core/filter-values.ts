@@ -68,7 +68,7 @@ function decimalOf(value: unknown): JsonNumber | null {
   return typeof value === 'string' && value.length <= maxNumberLength && jsonNumberPattern.test(value) ? jsonNumber(value) : null;
 }
 
-/** The text that text operators look at: a string, or how JSON writes a number or boolean, of a number all that was written; null for anything else. */
+/** The text for text operators: a string, or the JSON spelling of a number or boolean, of a number all that was written; null for anything else. */
 export function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
   return isJsonNumber(value) || typeof value === 'boolean' ? String(value) : null;

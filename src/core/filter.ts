@@ -9,7 +9,7 @@ import type { FilterCondition, FilterDefinition, FilterOperator } from './record
 import { includesText } from './text-search.ts';
 
 export interface CompiledFilter {
-  /** False: its conditions look at headers alone. */
+  /** False: its conditions read headers alone. */
   readsPayload: boolean;
   /** Returns whether the event meets the filter, and yields after each condition. `shared`: what all filters of an event may cost together. */
   inPieces(context: FilterContext, shared?: MatchBudget): Generator<undefined, FilterVerdict>;
@@ -70,7 +70,7 @@ export class MatchBudget {
 /**
  * Compiles inline conditions. A condition on a field that is not there is false, except for
  * `not_exists` and the other negations, which are exactly the opposite of what they negate; a field that is `null` is
- * there. `contains`, `starts_with`, `ends_with` and `matches` look at text (a number or boolean counts as JSON writes
+ * there. `contains`, `starts_with`, `ends_with` and `matches` read text (a number or boolean counts as JSON writes
  * it); `contains` also finds an equal element of an array. `matches` searches anywhere in the text (RE2 syntax). Equality
  * and order: `filter-values.ts`.
  *
@@ -81,7 +81,7 @@ export function compileFilter(definition: FilterDefinition, readerOf: ReaderOf =
   return { readsPayload, inPieces: joined(definition, compileConditions(definition, readerOf)) };
 }
 
-/** Tells a filter from what it was before and after a change, wherever its conditions stand: in a route, or in a Filter to which that refers. */
+/** Distinguishes a filter from its form before and after a change, wherever its conditions are: in a route, or in a Filter that it refers to. */
 export function filterFingerprint({ logic, conditions }: FilterDefinition): string {
   const text = JSON.stringify([logic, conditions.map(({ field, operator, value }) => [field, operator, value])]);
   return base32(hash('sha256', text, 'buffer').subarray(0, 10));

@@ -24,7 +24,7 @@ const ownPrefix = 'x-posthorn-';
  * The sender's headers as they are stored and forwarded: lower-case names, repeated ones repeated, less hop-by-hop headers (those that
  * `Connection` names too), host, credentials, which are meant for this installation, `x-posthorn-*` but for the hops (`hops.ts`), and what receivers believe of a proxy.
  *
- * `rawHeaders`: names and values in turn, as node:http has them. `connection`: the header of that name.
+ * `rawHeaders`: alternating names and values, as in node:http. `connection`: the header of that name.
  */
 export function forwardedHeaders(rawHeaders: readonly string[], connection: string | undefined): [string, string][] {
   const named = connection === undefined ? undefined : namedBy(connection);
@@ -37,7 +37,7 @@ export function forwardedHeaders(rawHeaders: readonly string[], connection: stri
   return forwarded;
 }
 
-/** A name in lower case; empty for one that is not forwarded, whatever `Connection` says. */
+/** A name in lower case; empty for one that is not forwarded, regardless of `Connection`. */
 const forwardedName = ofKnownNames((rawName) => {
   const name = rawName.toLowerCase();
   if (name === hopHeader) return name;

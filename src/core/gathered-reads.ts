@@ -1,6 +1,6 @@
 import { Semaphore } from './semaphore.ts';
 
-/** What is asked for meanwhile is read together with the next call. */
+/** Keys requested meanwhile are read together with the next call. */
 const callsAtOnce = 2;
 
 interface Asked<V> {
@@ -9,7 +9,7 @@ interface Asked<V> {
   reject(error: unknown): void;
 }
 
-/** Reads values one key at a time. Keys of one group that are asked for at about the same time share a call. */
+/** Reads values one key at a time. Keys of one group that are requested at about the same time share a call. */
 export class GatheredReads<V> {
   readonly #readAll: (group: string, keys: string[]) => Promise<readonly V[]>;
   readonly #maxKeys: number;

@@ -7,7 +7,7 @@ import { readJson } from './read-json.ts';
 import { readablePayload, storedFormat } from './readable-payload.ts';
 import { signatureHeaders } from './reserved-headers.ts';
 
-/** A header whose value is made anew for every attempt: text with placeholders such as `{{ payload.order.id }}`. */
+/** A header whose value is computed for every attempt: text with placeholders such as `{{ payload.order.id }}`. */
 export interface HeaderTemplate {
   name: string;
   template: string;
@@ -50,7 +50,7 @@ export function templatePattern(kind: TemplateKind): string {
   return String.raw`^([\x20-\x7a\x7c-\x7e]|\{[\x20-\x7a\x7c-\x7e]|\{\{ *(${pathPattern(kind)}) *\}\})*\{?$`;
 }
 
-/** What `templatePattern` asks for, in words. */
+/** The rule of `templatePattern`, in words. */
 export function templateRule(kind: TemplateKind): string {
   return `must be printable ASCII in which each {{ is closed by }} around one of ${pathsInWords(kind)}`;
 }
@@ -94,7 +94,7 @@ function placeholdersOf(template: string): string[] {
   return [...template.matchAll(placeholder)].map(([, path = '']) => path.trim());
 }
 
-/** What placeholders stand for in one attempt. */
+/** Values of placeholders in one attempt. */
 export interface TemplatedMessage {
   eventId: string;
   messageId: string;
@@ -131,7 +131,7 @@ const readers: Readonly<Record<string, (message: TemplatedMessage) => string>> =
   source: ({ source }) => source,
 };
 
-/** Takes templates apart, once for all attempts. Paths that this release does not know stand for nothing. */
+/** Parses templates, once for all attempts. Paths that this release does not support are empty. */
 export function readyTemplates(templates: readonly HeaderTemplate[], target: TargetPaths): ReadyTemplate[] {
   return templates.map(({ name, template }) => {
     const parts: Part[] = [];
@@ -153,7 +153,7 @@ function readerOf(path: string, target: TargetPaths): Part {
 }
 
 /**
- * Returns the headers of one attempt. Every value is printable ASCII without spaces at its ends: what a placeholder stands for is percent-encoded where it has other
+ * Returns the headers of one attempt. Every value is printable ASCII without spaces at its ends: a placeholder's value is percent-encoded where it has other
  * characters or `%`. Strings, numbers and booleans have a text; null, objects, lists and what is not there have none. A header whose value is empty or too long is left out. The payload is read at most once.
  */
 export function templatedHeaders(templates: readonly ReadyTemplate[], message: TemplatedMessage): [string, string][] {

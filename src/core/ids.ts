@@ -30,7 +30,7 @@ export function resourceId(prefix: string, metadata: { uid: string; annotations?
   return kept !== undefined && isKept(prefix, kept) ? kept : idOfUid(prefix, metadata);
 }
 
-/** Whether the object asks, by its annotation, for another id than that of its `metadata.uid`. */
+/** Whether the object requests, by its annotation, another id than that of its `metadata.uid`. */
 export function asksForAnotherId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): boolean {
   return resourceId(prefix, metadata) !== idOfUid(prefix, metadata);
 }
@@ -39,7 +39,7 @@ function idOfUid(prefix: string, { uid }: { uid: string }): string {
   return prefix + base32(Buffer.from(uid.replaceAll('-', ''), 'hex'));
 }
 
-/** Whether the object asks for an id that it cannot have: not one of its kind. */
+/** Whether the object requests an id that it cannot have: not one of its kind. */
 export function asksForForeignId(prefix: string, { annotations }: { annotations?: Record<string, string> }): boolean {
   const kept = annotations?.[idAnnotation];
   return kept !== undefined && !isKept(prefix, kept);

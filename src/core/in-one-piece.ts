@@ -1,4 +1,4 @@
-/** Runs work that is divided into pieces to its end, in this turn of the event loop. */
+/** Runs chunked work to its end, in this turn of the event loop. */
 export function inOnePiece<T>(pieces: Generator<unknown, T>): T {
   for (;;) {
     const { done, value } = pieces.next();

@@ -4,11 +4,11 @@ import { parsePlainJson } from './plain-json.ts';
 const quote = 0x22;
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
 const comma = 0x2c;
-/** So many bytes are looked at one by one in a piece. */
+/** Bytes that are read one by one in a chunk. */
 const pieceBytes = 256 * 1024;
 
 /**
- * The bytes of a member's value as they stand in the text of a JSON object, without the white space around it: of several of the name those of
+ * The bytes of a member's value in the text of a JSON object, without the white space around it: of several of the name those of
  * the last, as `JSON.parse` reads it. Null when there is none. `json` is known to be an object that `JSON.parse` takes. In pieces: yields between them.
  */
 export function* jsonMember(json: Buffer, name: string): Generator<undefined, Buffer | null> {

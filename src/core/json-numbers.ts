@@ -1,14 +1,14 @@
 const [quote, backslash, minus, dot, zero, nine] = [0x22, 0x5c, 0x2d, 0x2e, 0x30, 0x39];
 
 /**
- * Returns the place of the quote that closes the string whose opening one stands at `start`; the end of the text when there is none. Takes about a
+ * Returns the position of the quote that closes the string that opens at `start`; the end of the text when there is none. Takes about a
  * nanosecond for each character at worst, also of a string of escaped quotes.
  */
 export function endOfJsonString(text: string, start: number): number {
   const end = text.indexOf('"', start + 1);
   if (end < 0) return text.length;
   if (text.charCodeAt(end - 1) !== backslash) return end;
-  // An escape, or the end of one, stands before the first quote.
+  // An escape, or the end of one, precedes the first quote.
   let at = text.indexOf('\\', start + 1);
   while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
   return Math.min(at, text.length);
@@ -18,7 +18,7 @@ export function endOfJsonString(text: string, start: number): number {
 const safeDigits = 15;
 
 /**
- * Calls `found` with the place of every number of a JSON text, in order. `isPlain`: it is known that the double nearest to it is written in the same way;
+ * Calls `found` with the position of every number of a JSON text, in order. `isPlain`: the double nearest to it is certainly written in the same way;
  * that of the others may be, too.
  */
 export function forEachNumber(text: string, found: (start: number, end: number, isPlain: boolean) => void): void {

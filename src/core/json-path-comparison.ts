@@ -28,7 +28,7 @@ function isLess(one: unknown, other: unknown): boolean {
   return typeof one === 'string' && typeof other === 'string' && isTextBefore(one, other);
 }
 
-/** By Unicode scalar values: surrogates stand for those beyond all others. */
+/** By Unicode scalar values: surrogates represent those beyond all others. */
 function isTextBefore(one: string, other: string): boolean {
   const shorter = Math.min(one.length, other.length);
   let at = 0;

@@ -27,7 +27,7 @@ const costs = {
   node: 200,
   /** An object or list that a descendant segment comes upon. */
   container: 120,
-  /** An element of a list, or a member of an object, that is looked at. */
+  /** An element of a list, or a member of an object, that is visited. */
   item: 40,
   member: 300,
   /** A part of a filter, for each member. */
@@ -265,7 +265,7 @@ export class JsonPathWork {
     return test(withBoundedStates(compiled.regex), text);
   }
 
-  /** A pattern may stand in the document, too. Whether it is known from before does not change what it costs. */
+  /** A pattern may be in the document, too. Its cost is the same whether or not it is cached. */
   #compiled(pattern: string): LinearRegex | null {
     const { patterns, work } = this.#now;
     const known = patterns.get(pattern);

@@ -37,7 +37,7 @@ function runtime(): Runtime {
 /** Reads a number of a filter. */
 type NumberReader = (stream: { readonly current: Token }) => InstanceType<typeof jsonpath.expressions.NumberLiteral>;
 
-/** Puts the numbers of RFC 9535 in the place of those of the package, which has no `0.5`, but `-01`. */
+/** Replaces the number syntax of the package, which has `-01` but no `0.5`, with that of RFC 9535. */
 function readNumbers(environment: JSONPathEnvironment): void {
   const { JSONPathSyntaxError, TokenKind: kinds, jsonpath: parts } = jsonP3();
   const { parser } = environment as unknown as { parser: { tokenMap: Map<TokenKind, NumberReader> } };
@@ -118,7 +118,7 @@ function isPattern(pattern: string): boolean {
   return isSmall && linearRegex(pattern) !== null;
 }
 
-/** An I-Regexp (RFC 9485): its dot stands for anything but line ends. Null for a pattern that is none. */
+/** An I-Regexp (RFC 9485): its dot matches anything but line ends. Null for a pattern that is none. */
 function linearRegex(pattern: string): LinearRegex | null {
   const known = patterns.get(pattern);
   if (known !== undefined) return known.regex;

@@ -4,7 +4,7 @@ const backslash = 0x5c;
 const nearBytes = 64;
 
 /**
- * The place of the closing quote of a string in a JSON text; `start` is that of the opening one. Null when there is none. Takes about a nanosecond for
+ * The position of the closing quote of a string in a JSON text; `start` is that of the opening one. Null when there is none. Takes about a nanosecond for
  * each byte at worst, also of a string of quotes with backslashes before them.
  */
 export function closingQuote(text: Uint8Array, start: number): number | null {
@@ -24,14 +24,14 @@ export function closingQuote(text: Uint8Array, start: number): number | null {
   return null;
 }
 
-/** Whether the character at `at` is escaped: an odd number of backslashes stands before it. No escape reaches across `from`. */
+/** Whether the character at `at` is escaped: an odd number of backslashes precedes it. No escape reaches across `from`. */
 function isEscaped(text: Uint8Array, from: number, at: number): boolean {
   let backslashes = 0;
   while (at - 1 - backslashes >= from && text[at - 1 - backslashes] === backslash) backslashes++;
   return backslashes % 2 === 1;
 }
 
-/** The place of the first character from `from` on that is no white space of JSON. */
+/** The position of the first character from `from` on that is no white space of JSON. */
 export function skipSpace(text: Uint8Array, from: number): number {
   let at = from;
   while (text[at] === 0x20 || text[at] === 0x0a || text[at] === 0x0d || text[at] === 0x09) at++;

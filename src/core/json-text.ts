@@ -5,7 +5,7 @@ import { repeatedMember } from './repeated-members.ts';
 
 type ParsedJson = { value: unknown; problem?: undefined } | { value?: undefined; problem: string };
 
-/** The value of a JSON text, or what is wrong with the text. A byte order mark before it counts for nothing. */
+/** The value of a JSON text, or its error. A byte order mark before it is skipped. */
 export function parsedJson(text: string): ParsedJson {
   try {
     return { value: parseJson(withoutByteOrderMark(text)) };

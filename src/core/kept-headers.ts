@@ -19,7 +19,7 @@ export function keptHeaders(headers: [name: string, value: string][]): [name: st
   return headers.every(([name]) => isKeptHeader(name)) ? headers : headers.filter(([name]) => isKeptHeader(name));
 }
 
-/** The name with `-` for each other separator: CGI, WSGI and PHP do not tell `-`, `_` and `.` apart, so that `x_forwarded_user` is believed as well. */
+/** The name with `-` for each other separator: CGI, WSGI and PHP do not distinguish `-`, `_` and `.`, so that `x_forwarded_user` is trusted as well. */
 export function asReceiversRead(name: string): string {
   return plain.test(name) ? name : name.replaceAll(separators, '-');
 }

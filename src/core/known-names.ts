@@ -2,7 +2,7 @@ const maxKnown = 1000;
 /** Longer names are not kept. */
 const maxKnownLength = 64;
 
-/** Caches the results of `judge` by name, for the hot path. Senders choose the names, so the cache is cleared when it holds 1000 of them. */
+/** Caches the results of `judge` by name, for the hot path. Senders choose the names, so the cache is cleared at 1000 entries. */
 export function ofKnownNames<T extends string | boolean>(judge: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {

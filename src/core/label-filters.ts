@@ -1,4 +1,4 @@
-/** Label key → the value that an event's label must have, or those of which it must have one. */
+/** Label key → the required value of an event's label, or those of which it must have one. */
 export type LabelFilters = Readonly<Record<string, string | readonly string[]>>;
 export type LabelFilterMode = 'all' | 'any';
 

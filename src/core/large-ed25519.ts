@@ -13,7 +13,7 @@ export interface LargeContent {
 
 /** For whom a signature is made or verified. */
 export interface LargeWork extends TurnOwner {
-  /** Runs work piece by piece in the turns of the event loop. */
+  /** Runs chunked work over turns of the event loop. */
   inTurns: <T>(pieces: Generator<undefined, T>) => Promise<T>;
   /** Aborted: nobody waits for the result. Rejects with AbandonedError. */
   signal?: AbortSignal;
@@ -24,16 +24,16 @@ export interface KeyAndSignature {
   signature: Buffer;
 }
 
-/** A thread of libuv works on a copy, which is made in one turn of the event loop. Larger contents are handed over to a thread of their own. */
+/** A thread of libuv works on a copy, which is made in one turn of the event loop. Larger contents go to a thread of their own. */
 const maxCopiedBytes = 8_388_608;
 
 const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
-/** Of this process. Organizations take turns, and so do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
+/** Of this process. Organizations alternate, and so do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
 const threads = new Turns<() => Promise<void>>(1, () => performance.now());
 
-/** Ed25519 signatures that no turn of the event loop waits for: the algorithm reads its content twice and has no pieces. */
+/** Ed25519 signatures off the event loop: the algorithm reads its content twice and cannot be chunked. */
 export function signLarge(content: LargeContent, keys: readonly KeyObject[], work: LargeWork): Promise<Buffer[]> {
   return inTurnOf(work, content.body.length, async () => {
     const joined = await work.inTurns(joinedInPieces(content));

@@ -15,7 +15,7 @@ function parsed(text: string | Uint8Array, pieceBytes?: number): { json: string 
   }
 }
 
-/** Reads each number as its text, as the engine knows it. */
+/** Reads each number as its source text, as V8 provides it. */
 function withSource(_key: string, value: unknown, context?: { source?: string }): unknown {
   return typeof value === 'number' ? JSON.rawJSON(context?.source ?? '') : value;
 }

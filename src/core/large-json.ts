@@ -37,7 +37,7 @@ export interface LargeJsonOptions {
   pieceBytes?: number;
   /** Of an object or list; beyond it going through one of them would be too long a piece of work. */
   maxMembers?: number;
-  /** Of an object, wherever it stands; at most 200,000, which is the default. */
+  /** Of an object, at any depth; at most 200,000, which is the default. */
   maxObjectMembers?: number;
   /** Member of the outermost object in which any number is allowed, but for `maxObjectMembers`. */
   freeField?: string | undefined;
@@ -45,7 +45,7 @@ export interface LargeJsonOptions {
 
 type Container = unknown[] | Record<string, unknown>;
 
-/** A container that is open. `keyStart`, `keyEnd`: where its key stands, when it is a member of an object. */
+/** A container that is open. `keyStart`, `keyEnd`: the position of its key, when it is a member of an object. */
 interface Open {
   isArray: boolean;
   /** In the free field. */
@@ -63,9 +63,9 @@ export const wholeJsonBytes = defaultPieceBytes;
 const maxEscapedNamesAtOnce = 20_000;
 
 /**
- * What a large payload says, as `readJson` reads its text; undefined for one that is no JSON, and for one that is read at once and has more than
+ * The value of a large payload, as `readJson` reads its text; undefined for one that is no JSON, and for one that is read at once and has more than
  * 20,000 names with escapes. Yields between pieces. One that is nested deeper or has more
- * members than is read in pieces is read at once, and its numbers are doubles: to look for others would take too long for one turn.
+ * members than chunked reading supports is read at once, and its numbers are doubles: finding others would take too long for one turn.
  */
 export function* readLargePayload(payload: Buffer): Generator<undefined, unknown> {
   try {
@@ -173,7 +173,7 @@ function pathOf(text: Uint8Array, open: readonly Open[]): PropertyKey[] {
 class JoinedPieces {
   readonly #text: Uint8Array;
   readonly #beginning = new TextDecoder('utf-8', { fatal: true });
-  /** Only a text may begin with a byte order mark, and no piece of it. */
+  /** Only a text may begin with a byte order mark, not its chunks. */
   readonly #middle = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   /** The key of what is opened again. Random, so that the text has no such key. */
   readonly #mark = randomUUID();
@@ -215,7 +215,7 @@ class JoinedPieces {
   }
 }
 
-/** Adds what is in `part` to what is in `container`, but for the part of what is open in it (at `mark`; null: nothing is), which it returns. */
+/** Adds `part` to `container`, except its part of the open member (at `mark`; null: nothing is open), which it returns. */
 function append(container: Container, part: unknown, mark: string | null): unknown {
   if (Array.isArray(container)) {
     if (!Array.isArray(part)) throw new SyntaxError('brackets do not match');

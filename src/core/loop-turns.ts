@@ -1,10 +1,10 @@
 import { accountOf } from './account.ts';
 import { Round } from './round.ts';
 
-/** Synchronous work within one turn of the event loop, in milliseconds; a piece that is begun is not broken off. */
+/** Synchronous work within one turn of the event loop, in milliseconds; a chunk that has begun is not interrupted. */
 const turnMs = 5;
 
-/** Whether nobody waits for the result of some work any more; an `AbortSignal` says so. */
+/** Whether the result of some work is no longer needed; given as an `AbortSignal`. */
 export type Abandonment = Pick<AbortSignal, 'aborted'>;
 
 interface WaitingTurn {
@@ -21,15 +21,15 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
 }
 
 /**
- * Divides long synchronous work into turns of the event loop, of at most 5 ms and one piece. Between two turns the loop serves everything else. The
- * organizations that wait, each with its webhooks and alerts, have their turns in the round, however many pieces of work each of them has: of one that waits
+ * Divides long synchronous work into turns of the event loop, of at most 5 ms and one chunk. Between two turns the loop serves everything else. Waiting
+ * organizations, each with its webhooks and alerts, are served round-robin, however many chunks of work each of them has: of one that waits
  * beside others no two turns follow each other. The parts of an organization, such as its sources, share its turns in the same way.
  */
 export class LoopTurns {
   /** What waits of the parts of each organization; the first one is next. */
   readonly #waiting = new Map<string, Round<WaitingTurn>>();
   readonly #now: () => number;
-  /** Whose turn it is, and since when. */
+  /** The current holder, and its start. */
   #holder: LoopTurn | null = null;
   #startedMs = 0;
   /** Of those that `pause`, in this turn of the loop. */
@@ -107,7 +107,7 @@ interface TurnSteps {
   spend(ms: number): void;
 }
 
-/** The part of one piece of work in the turns of the event loop. */
+/** One piece of work, scheduled in turns of the event loop. */
 export class LoopTurn {
   readonly #steps: TurnSteps;
   #waits = 0;
@@ -121,7 +121,7 @@ export class LoopTurn {
     return this.#waits;
   }
 
-  /** To be awaited between two pieces: resolves at once while the turn lasts, else when the organization has its next one. */
+  /** To be awaited between two chunks: resolves at once while the turn lasts, else when the organization has its next one. */
   rest(): Promise<void> {
     return this.#counted(this.#steps.rest(this)) ?? atOnce;
   }

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const server of open.splice(0)) server.close();
 });
 
-/** Starts a server whose answers say whether `isFromLoopback` accepts the request. Returns its port. */
+/** Starts a server that responds with the result of `isFromLoopback`. Returns its port. */
 async function listen(host: string): Promise<number> {
   const server = createServer((incoming, outgoing) => {
     const address = server.address() as AddressInfo;
@@ -173,7 +173,7 @@ test('a request without Sec-Fetch-Site, as programs send it, is not from loopbac
   expect(await text(socket)).toMatch(/false$/);
 });
 
-/** A proxy on the same machine; `headersOf` says what it makes of the client's headers. */
+/** A proxy on the same machine; `headersOf` changes the client's headers. */
 function proxyTo(port: number, headersOf: (headers: IncomingMessage['headers']) => OutgoingHttpHeaders): Promise<number> {
   const server = createServer((incoming, outgoing) => {
     const { method, url: path } = incoming;

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { AddressList } from './address-list.ts';
 
-/** By which standalone's process that has the port tells the api process of a request that `isFromLoopback`; no client can send it. */
+/** The header by which standalone's process on the port marks requests that are `isFromLoopback` for the api process; no client can send it. */
 export const fromLoopbackHeader = 'x-posthorn-from-loopback';
 
 const loopback = new AddressList(['127.0.0.0/8', '::1/128']);
 const loopbackHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
-/** What a proxy or a tunnel says of the request that it passes on. */
+/** Headers that a proxy or a tunnel adds to a request. */
 const ofProxies =
   /^(?:forwarded|x-forwarded(?:-.+)?|x-original-.+|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|via|cdn-loop|cf-.+|fly-.+|x-envoy-.+|x-amzn-.+|tailscale-.+|ngrok-.+)$/;
 /** What the requests of a relay have, and those of browsers have not: a tenant may have this program, or another one, send to this server. */
@@ -20,8 +20,8 @@ export function isLoopbackHost(host: string | undefined): boolean {
 /**
  * Whether a browser on this machine sends the request by itself, to a page or from a page of this server: the server listens on a loopback address and
  * nowhere else, the connection comes from one, `Host` as it was sent is a loopback name (no name of a stranger that leads here), HTTP is 1.1 as browsers
- * speak it, no header tells of a proxy or a relay, `Origin` and `Referer`, where there are any, are of that host, and `Sec-Fetch-Site` says that no
- * other site asks. `boundAddress`: where the server listens; null: on no port.
+ * send it, no header of a proxy or a relay is present, `Origin` and `Referer`, where there are any, are of that host, and `Sec-Fetch-Site` excludes
+ * other sites. `boundAddress`: where the server listens; null: on no port.
  */
 export function isFromLoopback(
   { headers, headersDistinct, httpVersion, socket }: Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'httpVersion' | 'socket'>,
@@ -34,7 +34,7 @@ export function isFromLoopback(
     isLoopback(socket.remoteAddress) &&
     httpVersion === '1.1' &&
     sentHosts.length === 1 &&
-    // A target in absolute form takes the place of the header (toOriginForm).
+    // A target in absolute form replaces the header (toOriginForm).
     sentHosts[0] === host &&
     isLoopbackHost(host) &&
     isOwnOrigin(origin, host) &&

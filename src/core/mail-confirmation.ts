@@ -8,7 +8,7 @@ export const mailConfirmationPath = '/mail-confirmation';
 /** For so long a link counts, and the address gets no other. */
 export const mailConfirmationMs = 7 * 86_400_000;
 
-/** Whom a link asks: whether this address wants the e-mails of this organization. */
+/** Recipient of a link: whether this address accepts the e-mails of this organization. */
 export interface AskedRecipient {
   org: string;
   address: string;

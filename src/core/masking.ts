@@ -11,7 +11,7 @@ export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');
 }
 
-/** The last four characters of a secret, if it is long enough to show them and no Ed25519 key, whose public key tells it apart; null otherwise. */
+/** The last four characters of a secret, if it is long enough to show them and no Ed25519 key, which its public key identifies; null otherwise. */
 export function lastFour(secret: string): string | null {
   return secret.length >= shortestWithTail && !secret.includes(signingKeyPrefix) ? secret.slice(-4) : null;
 }

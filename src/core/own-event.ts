@@ -10,10 +10,10 @@ export interface OwnEvent {
   payload: Buffer;
 }
 
-/** A signing secret that was replaced by another one, while Posthorn's own events do not say so yet. */
+/** A replaced signing secret that Posthorn's own events do not report yet. */
 export interface UntoldRotation {
   atMs: number;
-  /** In which it is noted. */
+  /** The record that stores it. */
   shard: number;
   previousSecretExpiresAt: string | null;
   /** The field manager that rotated it; absent: not known. */

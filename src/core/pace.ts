@@ -4,14 +4,14 @@ const longestPauseMs = 50;
 /** A script that takes longer does not hold up those behind it: their part of Redis may be another one. */
 const longestTurnMs = 50;
 
-/** Runs scripts, each when it is its turn. Resolves and rejects as the script does. */
+/** Runs scripts in scheduled order. Resolves and rejects as the script does. */
 export interface Turns {
   run<T>(script: () => Promise<T>): Promise<T>;
 }
 
 /**
- * At a pace the scripts for very much work leave Redis room for others: one at a time, and after each pauses as long as it took. The busier
- * Redis is, the longer they take, and the longer are the pauses. Those for whom scripts wait have their turns in the round.
+ * Paces scripts with very much work, to leave Redis time for others: one at a time, and after each pauses as long as it took. The busier
+ * Redis is, the longer they take, and the longer are the pauses. Owners of waiting scripts are served round-robin.
  */
 export class Pace {
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Pace {
     this.#pausesPerScript = pausesPerScript;
   }
 
-  /** The turns of one of those who share the pace. */
+  /** The scripts of one owner. */
   turnsOf(whom: string): Turns {
     return {
       run: (script) =>

@@ -6,7 +6,7 @@ const costs = { property: 200, foldedProperty: 2000, foldedClass: 400 };
 
 /**
  * What it costs RE2 to build the character classes of a pattern, in characters of a range that is folded. With `(?i)` it takes each character of a
- * range in turn, which makes `[a-\uffff]` cost 10 ms. Ranges are looked for everywhere, which counts some that are none.
+ * range in turn, which makes `[a-\uffff]` cost 10 ms. Ranges are searched everywhere, which counts some that are none.
  */
 export function classCost(source: string): number {
   const isFolded = foldingFlag.test(source);
@@ -24,7 +24,7 @@ export function classCost(source: string): number {
   }, 0);
 }
 
-/** Other escapes than those of punctuation stand for control characters, octal numbers or classes: all of them are small. */
+/** Escapes other than those of punctuation denote control characters, octal numbers or classes: all of them are small. */
 function codeOf(text: string, hex: string | undefined, escaped: string | undefined): number {
   if (hex !== undefined) return Number.parseInt(hex, 16);
   if (escaped !== undefined && /[0-9A-Za-z]/.test(escaped)) return 0;

@@ -17,7 +17,7 @@ interface Group {
 
 /**
  * About how many instructions RE2 makes of a pattern, counted without compiling it. RE2 writes out what is repeated: `a{1000}` has a thousand. The number
- * may be too small for alternatives, by a few times, and says nothing of what is no pattern.
+ * may be too small for alternatives, by a few times, and is undefined for what is no pattern.
  */
 export function unrolledSize(source: string): number {
   let group = newGroup(false);

@@ -21,7 +21,7 @@ export function knownDecoder(charset: string): TextDecoder | null {
 
 /**
  * The text in UTF-8. Bytes that are UTF-8 are returned unchanged, also if the sender names another charset. Bytes without a named charset are returned
- * unchanged, unless they begin with the mark of UTF-16.
+ * unchanged, unless they begin with a UTF-16 BOM.
  */
 export function inUtf8(bytes: Buffer, named: TextDecoder | null): Buffer {
   const [first = 0, second = 0] = bytes;
@@ -33,7 +33,7 @@ export function inUtf8(bytes: Buffer, named: TextDecoder | null): Buffer {
   return isUtf8(bytes) ? bytes : Buffer.from(named.decode(bytes));
 }
 
-/** UTF-16 without a mark is big-endian if its first byte is zero, as JSON begins with an ASCII character; else the charset decides. */
+/** UTF-16 without one is big-endian if its first byte is zero, as JSON begins with an ASCII character; else the charset decides. */
 function utf16Decoder(named: TextDecoder, first: number): TextDecoder {
   return first === 0 ? new TextDecoder('utf-16be') : named;
 }

@@ -30,7 +30,7 @@ export interface LinkedPayload {
   /** Null: the payload of a test. */
   message: {
     id: string;
-    /** The route or the transform whose output goes out in place of the payload; null: the payload as it came. */
+    /** The route or the transform whose output replaces the payload; null: the payload as received. */
     outputOf: string | null;
     /** The content type and the coding that the target sets itself; null: those of the payload. */
     contentType: string | null;

@@ -1,5 +1,5 @@
 /**
- * The text of a payload: UTF-8, without the byte order mark that some senders put before JSON. Everything that looks into a payload reads it by this;
+ * The text of a payload: UTF-8, without the byte order mark that some senders put before JSON. Everything that parses a payload reads it by this;
  * what is relayed are the bytes.
  */
 export function payloadText(payload: Buffer): string {

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { endOfJsonString } from './json-numbers.ts';
 
-/** What stands before the number of a name while that stands for it. Random, so that no text has it. */
+/** Prefix of the number that replaces a name. Random, so that no text has it. */
 const mark = randomBytes(9).toString('base64url');
 const colon = 0x3a;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has no others in strings
 const needsEscape = /["\\\u0000-\u001f]/;
 
 /**
- * Returns what a JSON text says, as `JSON.parse` should. V8 does not always: it reads a member whose name has an escape under another name when an earlier
+ * Returns the value of a JSON text, as `JSON.parse` should. V8 does not always: it reads a member whose name has an escape under another name when an earlier
  * text, of whomever, had a name with a backslash behind the same members (https://github.com/nodejs/node/issues/63785). So names with escapes are not given
  * to it. A text without a backslash costs one search for it.
  *
@@ -45,7 +45,7 @@ interface Name {
 function nextEscapedName(text: string, from: number, lastColon: number): Name | null {
   let end = from;
   for (let at = text.indexOf('\\', from); at >= 0 && at < lastColon; at = text.indexOf('\\', end)) {
-    // No escape stands before this one in the string, so the next quote to the left begins it. Without one the text is no JSON.
+    // No escape precedes this one in the string, so the next quote to the left begins it. Without one the text is no JSON.
     const start = text.lastIndexOf('"', at);
     if (start < end) return null;
     end = endOfJsonString(text, start) + 1;
@@ -72,7 +72,7 @@ function withNames(text: string, first: Name, { lastColon, maxEscapedNames }: { 
     const name = decoded(text.slice(place.start + 1, place.end - 1));
     let standIn = name;
     if (needsEscape.test(name)) {
-      // A name that comes again has one stand-in, so that the last member of it counts.
+      // A repeated name has one stand-in, so that the last member of it counts.
       let number = numbers.get(name);
       if (number === undefined) {
         number = names.push(name) - 1;
@@ -90,7 +90,7 @@ function withNames(text: string, first: Name, { lastColon, maxEscapedNames }: { 
 
 const shortEscapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
-/** Returns what a string of JSON says that is well formed, without its quotes. */
+/** Returns the value of a well-formed JSON string, without its quotes. */
 function decoded(content: string): string {
   let text = '';
   let end = 0;
@@ -121,7 +121,7 @@ function renamed(value: unknown, names: readonly string[]): unknown {
   return root;
 }
 
-/** Returns a copy of an object that has stand-ins, with the names in their place; the same of all else. Members of members stay. */
+/** Returns a copy of an object that has stand-ins, with the names restored; the same of all else. Members of members stay. */
 function withOwnNames(value: unknown, names: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const keys = Object.keys(value);

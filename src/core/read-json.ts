@@ -3,7 +3,7 @@ import { ExactNumber, jsonNumberPattern } from './exact-number.ts';
 import { endOfJsonString, inexactNumbers } from './json-numbers.ts';
 import { isBeforeColon, parsePlainJson } from './plain-json.ts';
 
-/** What a JSON text says, as `parseJson` reads it; undefined for a text that is no JSON. */
+/** The value of a JSON text, as `parseJson` reads it; undefined for a text that is no JSON. */
 export function readJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -12,15 +12,15 @@ export function readJson(text: string): unknown {
   }
 }
 
-/** What stands before the place of a number while that stands for it as a string. Random, so that no text has it. */
+/** Prefix of the position of a number in its stand-in string. Random, so that no text has it. */
 const mark = randomBytes(9).toString('base64url');
 
 /**
- * What a JSON text says, as `JSON.parse` should but for numbers that are written differently than the double nearest to them: these are `ExactNumber`.
+ * The value of a JSON text, as `JSON.parse` should but for numbers that are written differently than the double nearest to them: these are `ExactNumber`.
  * Throws SyntaxError.
  */
 export function parseJson(text: string): unknown {
-  // A text without digits, such as white space alone, has no numbers to look for.
+  // A text without digits, such as white space alone, has no numbers.
   const places = /\d/.test(text) ? inexactNumbers(text) : [];
   if (places.length === 0) return parsePlainJson(text);
   const pieces: string[] = [];
@@ -30,7 +30,7 @@ export function parseJson(text: string): unknown {
     pieces.push(text.slice(end, start));
     end = places[i + 1] ?? 0;
     const written = text.slice(start, end);
-    // What is no number, or stands where a name should, is no JSON: as a string it would be.
+    // A token that is no number, or is at a name, is no JSON: as a string it would be.
     pieces.push(jsonNumberPattern.test(written) && !isBeforeColon(text, end) ? `"${mark}${start}"` : written);
   }
   pieces.push(text.slice(end));
@@ -42,7 +42,7 @@ const [quote, comma, braceOpen, braceClose, bracketOpen, bracketClose] = [0x22, 
 
 /** A container of the text that is open, and in which of its members the text is. */
 interface Open {
-  /** Null: not looked for so far; undefined: it is not in the value, because a later member has its name. */
+  /** Null: not searched for so far; undefined: it is not in the value, because a later member has its name. */
   container: object | null | undefined;
   isArray: boolean;
   index: number;
@@ -50,7 +50,7 @@ interface Open {
   keyEnd: number;
 }
 
-/** `value` is what the text says, with marked strings for the numbers at `places`. */
+/** `value` is that of the text, with marked strings for the numbers at `places`. */
 function withNumbers(value: unknown, text: string, places: readonly number[]): unknown {
   const open: Open[] = [];
   let top: Open | undefined;
@@ -90,7 +90,7 @@ function withNumbers(value: unknown, text: string, places: readonly number[]): u
   return value;
 }
 
-/** What is open innermost; each is looked for once. */
+/** The innermost open container; each is searched once. */
 function containerOf(open: readonly Open[], root: unknown, text: string): object | undefined {
   let level = open.length;
   while (level > 0 && open[level - 1]?.container === null) level--;

@@ -3,12 +3,12 @@ import type { Clock } from './clock.ts';
 /** What is longer ago (ms) is not recent. */
 export const recentMs = 10_000;
 
-/** Which organizations had something done for them in the last 10 s, as far as it takes to know whether one is alone. */
+/** Tracks whether more than one organization was active in the last 10 s. */
 export class RecentOrganizations {
   readonly #clock: Clock;
   #last: string | null = null;
   #lastAtMs = 0;
-  /** When the last one had its turn that is another than `#last`. */
+  /** Last activity of an organization other than `#last`. */
   #otherAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {

@@ -1,6 +1,6 @@
 import { PosthornError } from './errors.ts';
 
-/** Deliveries need this long to make room. */
+/** Time in which deliveries free memory. */
 const retryAfterSeconds = 10;
 
 /** Redis uses nearly all the memory that it may (UNAVAILABLE): nothing was stored. */

@@ -10,7 +10,7 @@ const comma = 0x2c;
 const pieceBytes = 64 * 1024;
 
 interface Open {
-  /** Of an object that is looked at. */
+  /** Of an object that is checked. */
   names: Set<string> | null;
   isFree: boolean;
   /** The member or element that is read. */
@@ -19,7 +19,7 @@ interface Open {
 
 /**
  * Returns the path of the first member whose object has another member of that name before it; null: there is none. Yields between pieces of the text.
- * `json` is known to be JSON. Nothing below the member `freeField` of the outermost object is looked at.
+ * `json` is valid JSON. Nothing below the member `freeField` of the outermost object is checked.
  */
 export function* repeatedMember(json: Uint8Array, freeField?: string): Generator<undefined, (string | number)[] | null> {
   const open: Open[] = [];

@@ -6,7 +6,7 @@ export type OneOrSeveral = string | string[];
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
 export interface ReplayFilter {
   ids?: string[];
-  /** Of deliveries, messages or events, as `what` of the record says. */
+  /** Of deliveries, messages or events, as in `what` of the record. */
   statuses: string[];
   sourceId?: OneOrSeveral;
   routeId?: OneOrSeveral;

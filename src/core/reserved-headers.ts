@@ -1,4 +1,4 @@
-/** Headers that belong to the connection, or that Posthorn sets to what it can read: neither senders nor configuration have a say in them. Lower case. */
+/** Headers that belong to the connection, or that Posthorn sets to what it can read: neither senders nor configuration control them. Lower case. */
 export const connectionHeaders: readonly string[] = [
   'host',
   'connection',
@@ -12,13 +12,13 @@ export const connectionHeaders: readonly string[] = [
   'accept-encoding',
 ];
 
-/** `sec-`: by these a browser alone says who has it send a request. */
+/** `sec-`: only browsers set these, to identify a request's origin. */
 export const reservedPrefixes: readonly string[] = ['proxy-', 'sec-', 'x-posthorn-'];
 
 /** Headers of Standard Webhooks. A destination that signs sets them itself. */
 export const signatureHeaders: ReadonlySet<string> = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
 
-/** What says how the payload is to be read goes out with it, whatever a destination forwards. */
+/** Headers that define how to read the payload are sent with it, whatever a destination forwards. */
 export const payloadHeaders: ReadonlySet<string> = new Set(['content-type', 'content-encoding']);
 
 /** Whether the header, a name in lower case, describes the payload that came in and no other: its type, its coding, a digest. */

@@ -13,7 +13,7 @@ export class RightsPending extends PosthornError {
   }
 }
 
-/** What the API server says when RBAC refuses, and the policy of the chart while a namespace has lost the label of its organization. */
+/** The message of the API server when RBAC refuses, and of the chart's policy while a namespace has lost the label of its organization. */
 const refusal = /: User "[^"]*" cannot |is not labelled as that of an organization/;
 
 /** The error of a call for a Secret or for Events: RightsPending replaces the error for a missing right. */

@@ -1,4 +1,4 @@
-/** Items of several owners: of each owner in turn, and of each in its order. */
+/** Items of several owners, round-robin: of each owner in its order. */
 export class Round<T> {
   /** The first owner is next. None is without items. */
   readonly #items = new Map<string, T[]>();

@@ -29,7 +29,7 @@ export class Keyring {
   #sealingKeyId = '';
 
   /**
-   * `keys`: at least one, newest first. `changedKeys`: the keys that replace them; null: there is no change. It is asked by `refresh`, and
+   * `keys`: at least one, newest first. `changedKeys`: the keys that replace them; null: there is no change. It is called by `refresh`, and
    * when a value was sealed with a key that is not in the keyring.
    */
   constructor(keys: readonly EncryptionKey[], changedKeys: () => readonly EncryptionKey[] | null = () => null) {
@@ -59,7 +59,7 @@ export class Keyring {
   }
 
   /**
-   * Throws `INTERNAL` when the envelope is broken, belongs elsewhere, or its key is not in the ring. One that was sealed without `madeFor`, by an earlier
+   * Throws `INTERNAL` when the envelope is broken, bound otherwise, or its key is not in the ring. One that was sealed without `madeFor`, by an earlier
    * release, opens with it; one that was sealed with it opens with no other.
    */
   open(envelope: string, context: SealingContext): string {

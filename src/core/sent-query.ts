@@ -9,7 +9,7 @@ export type QueryParameters = Record<string, string | string[]>;
 const beyondAscii = /[\u0080-\u00ff]/g;
 
 /**
- * The query of a request target, without the question mark and a fragment; empty: there is none. It stays as it was sent, but bytes beyond ASCII, which
+ * The query of a request target, without the question mark and a fragment; empty: there is none. It is unchanged, but for bytes beyond ASCII, which
  * HTTP does not have in a target, are percent-encoded. `target`: as node:http has it, a character for each byte.
  */
 export function queryOf(target: string): string {
@@ -19,7 +19,7 @@ export function queryOf(target: string): string {
   return target.slice(start + 1, end < 0 ? undefined : end).replace(beyondAscii, percentEncoded);
 }
 
-/** A name or value with an escape that stands for no character, or for no UTF-8, stays as it was sent. */
+/** A name or value with an escape of no character, or of no UTF-8, stays as it was sent. */
 export function queryParameters(query: string): QueryParameters {
   const parameters = new Map<string, string | string[]>();
   for (const part of query.split('&')) {

@@ -1,7 +1,7 @@
 import { type EgressRules, matchesHost } from './egress-policy.ts';
 import type { ObjectStoreRecord } from './records.ts';
 
-/** Servers that take the files of all stores of a type, in place of the cloud: `http(s)://host:port`. */
+/** Servers that replace the cloud for all stores of a type: `http(s)://host:port`. */
 export interface StoreEndpoints {
   s3?: string | undefined;
   gcs?: string | undefined;
@@ -36,7 +36,7 @@ export function storeUrls(store: ObjectStoreRecord, endpoints: StoreEndpoints): 
 
 /**
  * With a listed store the hosts behind it may be reached: bucket names in front, the tokens of a service account, the server that the
- * installation has in its place. The list names the store as cluster policies do.
+ * installation has instead. The list names the store as cluster policies do.
  */
 export function withHostsOf(store: ObjectStoreRecord, egress: EgressRules, endpoints: StoreEndpoints): EgressRules {
   const { onlyHosts } = egress;

@@ -32,12 +32,12 @@ export function unfinishedLength(text: string, part: string): number {
   return matched;
 }
 
-/** Characters that `replacedTexts` compares, beside one look at each place of the text. */
+/** Characters that `replacedTexts` compares, beside one check of each position of the text. */
 const maxCompared = 4_000_000;
 
 /**
- * The text with `replacement` for each of `parts`, in one pass for all of them: of those that are found at one place the first one counts. Null: very many of
- * them begin like the text in very many places, and it would take too long. Every part has at least `startLength` characters.
+ * The text with `replacement` for each of `parts`, in one pass for all of them: of several at one position the first one counts. Null: very many of
+ * them begin like the text at very many positions, and it would take too long. Every part has at least `startLength` characters.
  */
 export function replacedTexts(text: string, parts: readonly string[], replacement: string, startLength: number): string | null {
   const byStart = Map.groupBy(parts, (part) => part.slice(0, startLength));

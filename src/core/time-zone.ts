@@ -1,4 +1,4 @@
-/** Time zones of the IANA database, as far as the runtime knows them. */
+/** Time zones of the IANA database that the runtime supports. */
 
 import { LRUCache } from 'lru-cache';
 

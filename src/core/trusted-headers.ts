@@ -1,5 +1,5 @@
 /**
- * Prefixes of names that one product, or a family of them, has for what it tells the servers behind it: proxies, networks that deliver content, clouds,
+ * Prefixes of header names that one product, or a family of them, uses toward the servers behind it: proxies, networks that deliver content, clouds,
  * service meshes, access gateways. `webhook-` and other prefixes of senders are none of them.
  */
 const prefixes = [
@@ -125,7 +125,7 @@ const names = [
   'proxy',
 ];
 
-/** Ends of names, whatever stands before them. */
+/** Ends of names, after any prefix. */
 const endings = [
   // Where a client is, or seems to be.
   '(?:client|real|connecting|remote|source|src|origin|originating|viewer|visitor|peer|user|true|trusted|forwarded|proxyuser)-?(?:ip|ipv4|ipv6|addr|address)',
@@ -141,7 +141,7 @@ const endings = [
   'spiffe-id|svid',
 ];
 
-/** Names of users and of what they may, where no word says that they are those of an event. */
+/** Names of users and of their rights, where no word ties them to an event. */
 const identity = new RegExp(
   [
     '-(?:user|username|userid|userinfo|authuser|login|principal|identity|userprincipalname)$',
@@ -169,7 +169,7 @@ const signature = /(?:^|-)signature(?:-(?:sha)?[0-9]+|-v[0-9]+|-ed25519|-jwt|-no
 /** What only names a message, a request or a trace is believed of nobody: `x-amzn-trace-id`, `x-original-message-id`. Not where any name may be a claim. */
 const identifies =
   /^(?:x-)?(?:amzn|google|azure|akamai|fastly|fly|kong|vercel|cf|original)-(?:.*-)?(?:event|message|delivery|webhook|hook|tracking|correlation|trace|request|operation)-?(?:id|type|time|timestamp)$/;
-/** A forwarding proxy says what came to it, whatever product it is. */
+/** A forwarding proxy of any product describes the original request. */
 const forwarded = /(?:^|-)forwarded-(?:for|host|proto|port|user|email|groups|uri|client|tls|ssl|prefix|path|method|server|scheme)(?:-|$)/;
 
 /**

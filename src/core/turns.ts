@@ -27,7 +27,7 @@ export interface TurnOwner {
   part?: string;
 }
 
-/** A job that has its turn. Its time counts from `start`; `end` is called once. */
+/** A running job. Its time counts from `start`; `end` is called once. */
 export interface Turn<T> {
   item: T;
   start(): void;
@@ -35,8 +35,8 @@ export interface Turn<T> {
 }
 
 /**
- * Who is next: organizations in turn, with their webhooks and alerts, and the parts of each (its sources, or its routes) in turn, each part in its own order.
- * Organizations whose jobs are slow have together at most half of the places (at least one), so that they do not hold up the others.
+ * Schedules round-robin over organizations, with their webhooks and alerts, and within each over its parts (its sources, or its routes), each part in order.
+ * Organizations whose jobs are slow share at most half of the slots (at least one), so that they do not hold up the others.
  */
 export class Turns<T> {
   readonly #places: number;
@@ -89,7 +89,7 @@ export class Turns<T> {
     this.#waitingBytes += bytes;
   }
 
-  /** Takes back what has had no turn yet; answers whether it was there. */
+  /** Removes a waiting job; returns whether it was there. */
   remove({ organization, part = '' }: TurnOwner, item: T): boolean {
     const known = this.#organizations.get(accountOf(organization));
     const waiter = known?.waiting.remove(part, (each) => each.item === item);
@@ -98,7 +98,7 @@ export class Turns<T> {
     return true;
   }
 
-  /** Takes back everything that has had no turn yet. */
+  /** Removes all waiting jobs. */
   clear(): T[] {
     const items: T[] = [];
     for (const organization of this.#organizations.values()) {

@@ -2,7 +2,7 @@ const mark = '+';
 
 /**
  * Messages to webhook endpoints are those of an organization of their own beside the real one, as alerts are (`alert.ts`): they
- * appear in none of its lists and counters, and take turns with it. A target is an application (as route) and an endpoint (as
+ * appear in none of its lists and counters, and are scheduled with it. A target is an application (as route) and an endpoint (as
  * destination); the source of an event is its event type.
  */
 export function webhookOrganization(org: string): string {

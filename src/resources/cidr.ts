@@ -4,7 +4,7 @@ import { text } from './text.ts';
 
 export const cidr = text(3, 49).describe('Network such as 10.0.0.0/8 or fd00::/8.');
 
-/** The rule that each item of the list at `at` is a CIDR, judged as CEL's `isCIDR` (Go's netip.ParsePrefix) does. */
+/** The rule that each item of the list at `at` is a CIDR, checked as by CEL's `isCIDR` (Go's netip.ParsePrefix). */
 export function cidrRule(at: string): Rule {
   return { at: `${at}[]`, cel: 'isCIDR(self)', message: 'must be a network such as 10.0.0.0/8 or fd00::/8', check: isCidr };
 }

@@ -6,7 +6,7 @@ export const version = 'v1alpha1';
 export const apiVersion = `${group}/${version}` as const;
 
 /**
- * A cross-field rule that the API server and the zod side (`check`) must judge alike; the table in `test/apiserver`
+ * A cross-field rule that the API server and the zod side (`check`) must evaluate alike; the table in `test/apiserver`
  * holds them to it. `at` is the property path below `spec` whose schema carries the rule ('' = spec, `a[].b` = `b` of
  * each item of `a`); `self` is the value there. Where `at` is absent from an object the rule does not apply.
  */
@@ -16,7 +16,7 @@ interface RuleBase {
   at: string;
   message: string;
   /**
-   * What the object has there already is not judged again: an earlier release may have taken it. The API server does so with every rule whose value is
+   * Values that the object already has are not checked again: older releases may have accepted them. The API server does so with every rule whose value is
    * unchanged. Default: false.
    */
   sparesStored?: true;
@@ -55,8 +55,8 @@ interface SpecFunction<Spec, Result> {
 }
 
 /**
- * Everything that others need to know of a kind without its code. Work queues, caches with their indexes, what a change requeues, retraction, sweeps,
- * messages of the API, RBAC rules, CRDs and documentation are derived from it; what objects it refers to, its schema says (`reference`).
+ * Everything that others need of a kind without its code. Work queues, caches with their indexes, what a change requeues, retraction, sweeps,
+ * messages of the API, RBAC rules, CRDs and documentation are derived from it; references to objects are in its schema (`reference`).
  */
 export interface KindDefinition<
   Spec extends z.ZodObject = z.ZodObject,
@@ -75,7 +75,7 @@ export interface KindDefinition<
   idPrefix: string;
   /** What messages of the API call one of them. */
   noun: string;
-  /** `both`: it says what is delivered where, and has a reconciler in `src/controllers/reconcilers.ts`; `cluster`: it tells a cluster how to run Posthorn. */
+  /** `both`: it defines deliveries, and has a reconciler in `src/controllers/reconcilers.ts`; `cluster`: it configures how a cluster runs Posthorn. */
   world: World;
   /** Whether the API serves this kind. The API reads its custom resources from a cache. */
   isServed: Served;

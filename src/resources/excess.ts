@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { isRecord } from './field-tree.ts';
 
 /**
- * Bounds of what a schema judges as one value. A schema makes an issue of every part that is wrong, each of about 5 µs; no value that it takes is
+ * Bounds of what a schema validates as one value. A schema makes an issue of every part that is wrong, each of about 5 µs; no valid value is
  * near these bounds.
  */
 const judgedLimits = {
   unknownKeys: 100,
   recordKeys: 1000,
   arrayItems: 1000,
-  /** Values that are judged each by itself; what a schema takes as it is counts as one. */
+  /** Values that are validated one by one; an unvalidated subtree counts as one. */
   values: 5000,
 };
 
-/** What makes a value too large to be judged: some of its unknown keys, or what is wrong with the part at `path`. */
+/** Why a value is too large to be validated: some of its unknown keys, or the error of the part at `path`. */
 export type Excess = { path: readonly PropertyKey[]; keys: readonly string[] } | { path: readonly PropertyKey[]; message: string };
 
 type Shape =
@@ -26,7 +26,7 @@ type Shape =
 const leaf: Shape = { type: 'leaf' };
 const shapes = new WeakMap<z.core.$ZodType, Shape>();
 
-/** Looks at no more of the value than is judged; null: the schema may judge it. Fields in `ignored` are no unknown keys of the value itself. */
+/** Reads no more of the value than is validated; null: the schema may validate it. Fields in `ignored` are no unknown keys of the value itself. */
 export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: readonly string[] = []): Excess | null {
   let count = 0;
 

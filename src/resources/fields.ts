@@ -93,7 +93,7 @@ export const commonStatus = {
     .describe('Accepted, ResolvedRefs, Programmed and their conjunction Ready, and further conditions of the controller.'),
 };
 
-/** What the status of a kind says about its circuit breaker. */
+/** The status of a kind about its circuit breaker. */
 export const circuitStatus = z.strictObject({
   state: z
     .enum(['closed', 'open', 'half_open'])

@@ -58,7 +58,7 @@ function hasFittingValue({ operator, value }: Condition): boolean {
   }
 }
 
-/** The rules of conditions that stand at `at`, in a Filter or in a Route. */
+/** The rules of conditions at `at`, in a Filter or in a Route. */
 export function filterConditionRules(at: string): Rule[] {
   return [
     {
@@ -66,7 +66,7 @@ export function filterConditionRules(at: string): Rule[] {
       message: 'needs a value: a list for in and not_in, none for exists and not_exists, else the value to compare with',
       fieldPath: '.value',
       schema: {
-        // Three demands and not one choice: the server tells what the nearest branch lacks, so each has one near one.
+        // Three requirements, not one choice: the server reports what the nearest branch lacks, so each has a near one.
         allOf: [
           {
             anyOf: [

@@ -12,7 +12,7 @@ export const forwardedHeaderNames = z
   .max(50)
   .meta({ 'x-kubernetes-list-type': 'set' });
 
-/** What the connection or Posthorn sets itself, and what always goes out with the payload because it says how to read that. */
+/** Headers of the connection or of Posthorn, and headers always sent with the payload because they define how to read it. */
 const refusedNames: readonly string[] = [...connectionHeaders, 'http2-settings', 'user-agent', ...payloadHeaders];
 
 const asRead = "self.lowerAscii().replace('_', '-').replace('.', '-')";

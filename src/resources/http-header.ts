@@ -58,7 +58,7 @@ export function isSettableHeader(name: string): boolean {
   return !connectionHeaders.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }
 
-/** The rule that a list at `at` has each name of a header once, whatever its case: `of` says where an item has its name; empty: it is the name. */
+/** The rule that a list at `at` has each name of a header once, whatever its case: `of` is the path of the name in an item; empty: it is the name. */
 export function distinctHeadersRule(at: string, of: '.name' | '' = '.name'): Rule {
   const nameOf = (item: string | { name: string }): string => (typeof item === 'string' ? item : item.name);
   return {
@@ -86,7 +86,7 @@ export function isReserved(name: string, names: readonly string[], prefixes: rea
   return [`${name} in [${quoted}]`, ...prefixes.map((prefix) => `${name}.startsWith('${prefix}')`)].join(' || ');
 }
 
-/** Says of a name what it must not be. */
+/** Describes invalid names. */
 export function notAny(names: readonly string[], prefixes: readonly string[]): string {
   return `not ${names.join(', ')}, nor any ${prefixes.map((prefix) => `${prefix}*`).join(', ')}`;
 }

@@ -1,6 +1,6 @@
 /** Field manager of what an installation in a cluster must have. */
 export const bootstrapManager = 'posthorn-bootstrap';
-/** Field manager of what standalone itself makes; manifests that are taken away do not take these along. */
+/** Field manager of objects that standalone itself makes; removing manifests does not remove these. */
 export const standaloneManager = 'posthorn-standalone';
 
 /** Who applies the key of the installation (`POSTHORN_API_KEY`). */

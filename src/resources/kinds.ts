@@ -57,7 +57,7 @@ function kindsWith<K extends PosthornKind>(isWanted: (definition: KindDefinition
   return posthornKinds.filter((kind): kind is K => isWanted(definitionOf(kind)));
 }
 
-/** The kinds of both worlds, which say what is delivered where; the others tell a cluster how to run Posthorn. */
+/** The kinds of both worlds, which define deliveries; the others configure how a cluster runs Posthorn. */
 export type ConfigurationKind = Having<{ world: 'both' }>;
 export const configurationKinds = kindsWith<ConfigurationKind>(({ world }) => world === 'both');
 

@@ -11,7 +11,7 @@ import { objectSchema } from './object-schema.ts';
  * - `list` with `listType` `atomic`: owned and replaced as a whole; `set`: each value is owned (`v:`); `map`: items are
  *   distinguished by the fields `keys` (`k:`) and merge as `item`
  *
- * `nullable` tells whether a null is a value there; elsewhere it is dropped before merging.
+ * `nullable`: whether null is a value at a path; elsewhere it is dropped before merging.
  */
 export function mergeSchema(kind: Kind): FieldNode {
   return objectSchema(kind).tree;

@@ -1,7 +1,7 @@
 import { isRecord } from './field-tree.ts';
 import type { Kind } from './kinds.ts';
 
-/** Segments of API paths that stand where an id or a slug does: no resource may have them as its name. */
+/** Segments of API paths at the position of an id or a slug: no resource may have them as its name. */
 const reservedSlugs: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
 
 export function isReservedSlug(slug: string): boolean {
@@ -20,7 +20,7 @@ export function eventTypeSlug(name: string): string {
   return name.replaceAll('_', '-');
 }
 
-/** What the name of each resource must be beyond what Kubernetes asks: it is the slug of API and ingest paths. */
+/** Requirements on the name of each resource beyond those of Kubernetes: it is the slug of API and ingest paths. */
 export const nameRules: readonly NameRule[] = [
   {
     cel: "!self.metadata.name.contains('.') && self.metadata.name.size() <= 63",

@@ -55,7 +55,7 @@ function unfolded(issue: Issue): Issue[] {
   }
 }
 
-/** The first of alternatives none of which has the type of the value, telling the types of all. */
+/** The first of alternatives none of which has the type of the value, naming the types of all. */
 function ofNoType([first, ...others]: readonly Issue[][]): Issue[] | undefined {
   const [issue] = first ?? [];
   const parts = issue === undefined ? null : /^must be (.+), not (.+)$/.exec(issue.message);

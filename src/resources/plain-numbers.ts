@@ -13,7 +13,7 @@ export function parseWithNumbers<Schema extends z.core.$ZodType>(schema: Schema,
 }
 
 /**
- * The value with doubles in the place of `ExactNumber`, but for where the schema takes anything; where it takes a number as well as any such text they are
+ * The value with doubles instead of `ExactNumber`, but for where the schema takes anything; where it takes a number as well as any such text they are
  * their text. The same value when there is nothing to be replaced.
  */
 export function plainNumbers(schema: z.core.$ZodType, value: unknown): unknown {

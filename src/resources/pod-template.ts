@@ -3,9 +3,9 @@ import { isRecord } from './field-tree.ts';
 import { secretKeyRef } from './fields.ts';
 import { text } from './text.ts';
 
-/** What a user may say of the pods that the controller runs, in the words of core/v1. */
+/** Settings of the pods that the controller runs, in the terms of core/v1. */
 
-/** A label or annotation, as free keys: the API server judges the keys with the Deployment. */
+/** A label or annotation, as free keys: the API server validates the keys with the Deployment. */
 const labels = z.record(z.string(), text(0, 63)).meta({ maxProperties: 64 });
 export const annotations = z.record(z.string(), text(0, 8192)).meta({ maxProperties: 64 });
 

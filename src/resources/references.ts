@@ -50,7 +50,7 @@ export function namesReferredTo({ kind, spec }: PosthornObject<PosthornKind>, ta
   return [...new Set(names)];
 }
 
-/** Whether the object refers to the object of this kind and name: as `namesReferredTo`, for a look at thousands of objects. */
+/** Whether the object refers to the object of this kind and name: as `namesReferredTo`, for scans of thousands of objects. */
 export function refersTo({ kind, spec }: PosthornObject<PosthornKind>, target: PosthornKind, name: string): boolean {
   for (const reference of references[kind]) if (reference.kind === target && isNamedAt(spec, reference.path, 0, name)) return true;
   return false;

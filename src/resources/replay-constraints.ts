@@ -41,7 +41,7 @@ const ofOne = [
   'eventType',
 ] as const satisfies readonly (keyof typeof fieldsOf)[];
 
-/** What the rules look at. */
+/** The input of the rules. */
 interface Spec {
   what: What;
   filter: Filter;

@@ -105,7 +105,7 @@ const progress = {
   estimatedCompletionTime: dateTime.optional().describe('When all is queued at its rate, if nothing waits.'),
 };
 
-/** Fields of the status that tell of the run. */
+/** Fields of the status about the run. */
 export const replayStatusFields: ReadonlySet<string> = new Set(Object.keys(progress));
 
 export const replay = defineKind({

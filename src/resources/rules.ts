@@ -4,7 +4,7 @@ import type { Rule } from './definition.ts';
 import { fieldPath, isRecord } from './field-tree.ts';
 
 /**
- * Complaints of the cross-field rules about a spec that its schema accepts, each at the place that the rule's `at`
+ * Errors of the cross-field rules about a spec that its schema accepts, each at the position that the rule's `at`
  * names; transition rules run where there is an old value too, as CEL rules with `oldSelf` do. Rules that spare what is stored spare each value that the old
  * spec has there.
  */

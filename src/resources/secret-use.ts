@@ -8,7 +8,7 @@ import type { ObjectMeta } from './metadata.ts';
 /** Of a Secret that the API made: the object that may use it, as `Kind/name/uid`. */
 const madeForAnnotation = 'posthorn.dev/made-for';
 
-/** Of such a Secret: where its values may be sent; absent: the object names no place. */
+/** Of such a Secret: where its values may be sent; absent: the object names no origin. */
 const originAnnotation = 'posthorn.dev/origin';
 
 /** Label with the value `true`: objects of the namespace may use the Secret, where the installation requires consent. */
@@ -35,13 +35,13 @@ export interface SecretUser {
 export interface SecretUseRules {
   /** Secrets of users need the label `posthorn.dev/usable`. */
   requiresConsent: boolean;
-  /** The place that the published record of the object names; undefined: nothing is published. */
+  /** The origin that the published record of the object names; undefined: nothing is published. */
   publishedOrigin(): Promise<string | null | undefined>;
 }
 
 /**
- * The place that receives the credentials of an object, as its spec names it: an origin, or what stands for one. Null: the credentials are sent
- * nowhere, name the place themselves, or go to the only place that the type knows.
+ * The receiver of the credentials of an object, as its spec names it: an origin, or its equivalent. Null: the credentials are sent
+ * nowhere, name the receiver themselves, or go to the only one of the type.
  */
 export function credentialOrigin(kind: PosthornKind, spec: unknown): string | null {
   switch (kind) {
@@ -105,7 +105,7 @@ const fieldsOfReferences: Readonly<Record<string, CredentialField>> = {
   routingKeySecretRef: 'routingKey',
 };
 
-/** What a Secret that the API makes says about who may use it. */
+/** Annotation of the API's Secrets: their permitted users. */
 export function madeForMetadata(user: SecretUser): Required<Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>> {
   const { kind, metadata } = user;
   const origin = credentialOrigin(kind, user.spec);
@@ -122,7 +122,7 @@ export function madeForIn({ annotations = {} }: Pick<ObjectMeta, 'annotations'>)
   return user === undefined ? undefined : JSON.stringify([user, annotations[originAnnotation] ?? null]);
 }
 
-/** Whether the API made the Secret. One whose annotation somebody has taken away has its labels and its owner. */
+/** Whether the API made the Secret. One whose annotation was removed still has its labels and its owner. */
 export function isMadeByApi({ metadata }: SecretObject): boolean {
   if (metadata.annotations?.[madeForAnnotation] !== undefined) return true;
   const isLabelled = Object.entries(madeByApi).every(([name, value]) => metadata.labels?.[name] === value);

@@ -18,7 +18,7 @@ export function isSharedKind(kind: PosthornKind): kind is SharedKind {
   return kind in contentFields;
 }
 
-/** Which object stands for that with the spec; undefined: none, or the kind is not shared. */
+/** The object whose spec is used; undefined: none, or the kind is not shared. */
 export function sharedFromOf(spec: object): SharedFrom | undefined {
   return (spec as Sharing).sharedFrom;
 }

@@ -3,7 +3,7 @@ import { awaitedSecretRule } from './awaited-secret.ts';
 import { cidrRule } from './cidr.ts';
 import type { Rule } from './definition.ts';
 
-/** What the rules of a Source look at. */
+/** The input of the rules of a Source. */
 interface Spec {
   provider: string;
   verification?: unknown;

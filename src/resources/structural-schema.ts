@@ -7,7 +7,7 @@ export type StructuralSchema = Record<string, unknown>;
 
 /**
  * The structural schema of a zod object: OpenAPI 3.0, what may be written (defaults left out), without the keywords
- * that Kubernetes refuses. Unknown fields need no keyword there: the server prunes or, asked to be strict, refuses them.
+ * that Kubernetes refuses. Unknown fields need no keyword there: the server prunes or, if strict, refuses them.
  */
 export function structuralSchema(schema: z.ZodObject): StructuralSchema {
   return cleaned(
@@ -23,12 +23,12 @@ export function structuralSchema(schema: z.ZodObject): StructuralSchema {
 }
 
 /**
- * Keyword beside `pattern`: what the API server is to say of a value that does not match. The pattern then becomes a CEL rule,
+ * Keyword beside `pattern`: the API server's message for a value that does not match. The pattern then becomes a CEL rule,
  * since the server's own words for a pattern are the pattern.
  */
 const patternComplaint = 'x-posthorn-pattern-complaint';
 
-/** What zod says of a text that does not match its pattern. */
+/** zod's message for a text that does not match its pattern. */
 function complaintOf({ _zod: { def } }: z.core.$ZodType): string | undefined {
   for (const check of def.checks ?? []) {
     const { format, error }: { format?: string; error?: z.core.$ZodErrorMap<never> | undefined } = check._zod.def;
@@ -82,7 +82,7 @@ function rank(keyword: string): number {
   return ['properties', 'required', 'items'].includes(keyword) ? propertyOrder.length + 1 : propertyOrder.length;
 }
 
-/** Writes the rules of a kind into the schema of its spec, each at the place that `at` names. */
+/** Writes the rules of a kind into the schema of its spec, each at the path `at`. */
 export function addRules(spec: StructuralSchema, rules: readonly Rule[]): void {
   for (const rule of rules) {
     const node = nodeAt(spec, rule.at);

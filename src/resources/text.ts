@@ -25,7 +25,7 @@ export function text(min: number, max: number): z.ZodString {
 export const controls = String.raw`\x00-\x1f\x7f-\x9f`;
 const controlsInParagraphs = String.raw`\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f`;
 
-/** A `text` that stands in one line, such as a name. */
+/** A `text` of one line, such as a name. */
 export function line(min: number, max: number): z.ZodString {
   return text(min, max).regex(new RegExp(`^[^${controls}]*$`), 'must have no control characters or line breaks');
 }

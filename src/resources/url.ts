@@ -20,7 +20,7 @@ const authority = String.raw`(${ipv4}|${name}|\[(${ipv6})\])(:${port})?`;
 const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
 
 /**
- * Absolute http(s) URL. Its user parses it fully: only a URL parser can tell which names beyond ASCII are possible. The facade
+ * Absolute http(s) URL. Its user parses it fully: only a URL parser can determine which names beyond ASCII are possible. The facade
  * refuses the others, and of a custom resource they become a condition.
  */
 export const httpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an absolute http or https URL without user, password and spaces');

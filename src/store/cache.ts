@@ -3,7 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import { type Kind, kinds, type ObjectOf } from '../resources/kinds.ts';
 import type { Key } from './store.ts';
 
-/** What happened to one object: `before` is absent when it is new, `after` when it is gone; both differ in uid when it was made anew. */
+/** A change of one object: `before` is absent when it is new, `after` when it is gone; both differ in uid when it was recreated. */
 export interface CacheChange<K extends Kind> {
   before?: ObjectOf<K>;
   after?: ObjectOf<K>;
@@ -115,7 +115,7 @@ export class ResourceCache<K extends Kind> {
     this.#notify(after, before === undefined ? { after } : { before, after });
   }
 
-  /** Removes the object, unless one with another uid has its name by now. */
+  /** Removes the object, unless one with another uid has its name. */
   remove(object: { metadata: { name: string; namespace?: string; uid: string } }): void {
     const key = keyText(object.metadata);
     const before = this.#objects.get(key);

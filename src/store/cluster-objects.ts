@@ -8,7 +8,7 @@ export interface ClusterKind {
   plural: string;
 }
 
-/** What every object says of itself. */
+/** Fields of every object. */
 export interface ClusterMetadata {
   name: string;
   namespace?: string;

@@ -14,7 +14,7 @@ export class ReflectorBackoff {
     this.#clock = clock;
   }
 
-  /** Milliseconds to wait after a failure; at least `atLeastMs`, which is what the server asked for. */
+  /** Milliseconds to wait after a failure; at least `atLeastMs`, which the server requested. */
   next(atLeastMs = 0): number {
     const nowMs = this.#clock.now();
     if (nowMs - this.#lastFailureMs > healthyMs) this.#nextDelayMs = firstDelayMs;

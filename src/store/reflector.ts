@@ -22,7 +22,7 @@ export interface ReflectorOptions<K extends Kind> {
 
 /**
  * Keeps a cache equal to a resource store, with the promises of client-go's reflector: list, then watch from the
- * list's version; EXPIRED lists again; any other end of a watch goes on from the last version seen, after a jittered
+ * list's version; EXPIRED lists again; any other end of a watch resumes from the last version seen, after a jittered
  * backoff of 0.8 s to 30 s when it failed. It never gives up. See docs/decisions/0007-own-reflector.md.
  */
 export class Reflector<K extends Kind> {

@@ -148,7 +148,7 @@ test.each<[string, PosthornObject<'Organization'>[], boolean]>([
     for (const claim of each) ofOrganizations.upsert(claim);
     ofSources.upsert(source('s'));
     expect([served.isElsewhere('s'), seen().includes('s/orders')]).toEqual([isElsewhere, !isElsewhere]);
-    // Our own one stays to be told of.
+    // Our own one remains to be reported.
     expect(organizations.size).toBe(claims.filter(({ spec }) => spec.installation === undefined).length);
   }
 });
@@ -180,7 +180,7 @@ test.each(['default', 'two'])('an Organization keeps the installation that it wa
   expect(seen()).toEqual(['one']);
   ofOrganizations.replace([lost(known, 'one'), lost(other, 'other')]);
   expect(seen()).toEqual(['one']);
-  // Made anew under its name, it is another one.
+  // Recreated under its name, it is another one.
   ofOrganizations.replace([organization('one', { installation: 'three' }, { age: 2 }), lost(other, 'other')]);
   expect(seen()).toEqual([]);
 });

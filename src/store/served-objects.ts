@@ -25,7 +25,7 @@ export function installationOf({ spec }: { spec: { installation?: string | undef
 
 /**
  * Which objects an installation serves: its own Organizations, and what is in a namespace that no Organization of another installation has. Of several
- * Organizations that name a namespace the oldest has it. Everything else is kept from the caches and judged again when the Organizations change.
+ * Organizations that name a namespace the oldest has it. Everything else is kept from the caches and evaluated again when the Organizations change.
  */
 export class ServedObjects {
   readonly #installation: string | null;
@@ -65,7 +65,7 @@ export class ServedObjects {
     return sink;
   }
 
-  /** `organization`: as it was noted last. */
+  /** `organization`: as recorded last. */
   serves({ metadata }: Organization): boolean {
     return this.#installation === null || this.#claims.get(metadata.name)?.installation === this.#installation;
   }
@@ -122,7 +122,7 @@ function claimOf(organization: Organization): Claim {
   return { name, uid, namespace: organization.spec.namespace, installation: installationOf(organization), rank };
 }
 
-/** Lets the Organizations of the installation into the cache, and notes all. */
+/** Adds the Organizations of the installation to the cache, and records all. */
 class OrganizationSink implements ReflectorSink<'Organization'> {
   readonly kind = 'Organization';
   readonly #served: ServedObjects;
@@ -147,7 +147,7 @@ class OrganizationSink implements ReflectorSink<'Organization'> {
 
   remove(object: Organization): void {
     this.#served.settle(this.#served.namespacesOf([object]), () => {
-      // Another one may have its name by now.
+      // Another one may have its name.
       if (this.#served.uidOf(object.metadata.name) === object.metadata.uid) this.#served.note(object.metadata.name, null);
       this.#cache.remove(object);
     });

@@ -13,7 +13,7 @@ export type ReadableKind = Exclude<Kind, 'Secret'>;
 /** Opaque version of an object or of a list; compare for equality only. */
 export type Version = string & { readonly __brand: 'Version' };
 
-/** The version of an object; a watch can go on from it. */
+/** The version of an object; a watch can resume from it. */
 export function versionOf(object: { metadata: { resourceVersion: string } }): Version {
   return object.metadata.resourceVersion as Version;
 }
@@ -54,7 +54,7 @@ export interface ApplyOptions {
 }
 
 export interface ApplyStatusOptions extends ApplyOptions {
-  /** Refuse with CONFLICT when the object has been made anew meanwhile. */
+  /** Refuse with CONFLICT when the object has been recreated meanwhile. */
   ifUid?: string;
   /**
    * What the whole status of the object at `ifVersion` becomes by this apply: the fields given and what others own. An adapter may
@@ -73,7 +73,7 @@ export interface ListQuery {
 
 export interface Page<K extends Kind> {
   items: ObjectOf<K>[];
-  /** What a watch goes on from; the same on all pages of one list. */
+  /** The start of a watch; the same on all pages of one list. */
   version: Version;
   continueToken?: string;
 }
@@ -109,7 +109,7 @@ export interface ResourceStore {
   create<K extends Kind>(object: ApplyObject<K>, options: { manager: FieldManager }): Promise<ObjectOf<K>>;
   /**
    * Server-side apply: makes the object when it is missing. An apply that changes nothing leaves the version. An empty list has no owner in
-   * Kubernetes: who wants it to go gives null for it.
+   * Kubernetes: null requests its removal.
    */
   apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>>;
   /**

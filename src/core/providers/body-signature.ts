@@ -2,7 +2,7 @@ import type { SignatureScheme, Verifier } from './descriptor.ts';
 import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
 import { headerMalformed, headerMissing } from './signature-failure.ts';
 
-/** The HMAC of the body, and of nothing else, stands in `scheme.header`, behind `scheme.prefix`. */
+/** The HMAC of the body, and of nothing else, is in `scheme.header`, after `scheme.prefix`. */
 export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   const { algorithm, header, encoding, prefix } = scheme;

@@ -42,11 +42,11 @@ export interface SignatureScheme {
   /** Lower case. */
   header: string;
   encoding: 'hex' | 'base64';
-  /** Stands before the signature in the header; may be empty. */
+  /** Precedes the signature in the header; may be empty. */
   prefix: string;
 }
 
-/** Where a provider puts an id. Bodies are signed, headers are not, except where it says so. */
+/** Where a provider puts an id. Bodies are signed, headers are not, unless specified. */
 export type DeliveryId = { header: string; isSigned?: true } | { field: string };
 
 /** Which signed contents no two events of a provider share, although neither an id nor a time is signed. */
@@ -55,20 +55,20 @@ export interface DistinctContents {
   fields: readonly string[];
   /** Values of `action` in the body with which those fields stay as they were. */
   exceptActions?: readonly string[];
-  /** Header that says what the body means, where one body is sent for several events. */
+  /** Header with the type of the body, where one body is sent for several events. */
   kindHeader?: string;
 }
 
-/** A request that is no event: a provider asks whether somebody is there before it sends events. */
+/** A request that is no event: a provider checks reachability before it sends events. */
 export type ProviderHandshake =
   /** A body of this type with a `challenge`, which is sent back as JSON. */
   | { type: 'challenge_body'; bodyType: string }
   /** A request of this method, which is answered 200. */
   | { type: 'method'; method: string };
 
-/** A sender of webhooks that Posthorn knows: everything that depends on `spec.provider` of a Source. */
+/** A supported sender of webhooks: everything that depends on `spec.provider` of a Source. */
 export interface ProviderDescriptor {
-  /** Name of the sender, as its users know it. */
+  /** Name of the sender for its users. */
   title: string;
   /** Page on which the sender describes its signatures; null: there is no such page. */
   url: string | null;
@@ -83,7 +83,7 @@ export interface ProviderDescriptor {
     /** Whether a secret that Posthorn makes can be entered at the provider; otherwise the provider makes it. */
     isOurs: boolean;
   };
-  /** Where an id stands that is the same when the provider sends a delivery again. Of several the first that is there counts; none: it has no such id. */
+  /** Locations of an id that is the same when the provider sends a delivery again. The first that exists counts; empty: it has no such id. */
   deliveryIds: readonly DeliveryId[];
   /** Which signed contents identify one event. `always`: an id, or a time, is signed; `never`: senders decide what they send. */
   distinctContents: 'always' | 'never' | DistinctContents;

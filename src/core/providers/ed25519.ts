@@ -6,10 +6,10 @@ import type { TurnOwner } from '../turns.ts';
 import type { SignedContent, Verification } from './descriptor.ts';
 import { noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 
-/** More signatures of one request are not looked at: each costs one verification with each key. */
+/** More signatures of one request are ignored: each costs one verification with each key. */
 export const maxAsymmetricSignatures = 4;
 
-/** What was signed, when one of the keys made one of the signatures of it. `owner`: in whose turns large contents are verified. */
+/** The signed content, when one of the keys made one of its signatures. `owner`: schedules the verification of large contents. */
 export function* signedByAnyPublicKey(
   keys: readonly KeyObject[],
   signed: SignedContent,

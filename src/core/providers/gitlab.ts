@@ -16,7 +16,7 @@ function gitlabVerifier(secrets: readonly string[]): Verifier {
   const signature = standardWebhooksVerifier(signingTokens);
   return function* (request) {
     const token = request.headers[tokenHeader];
-    // What is signed tells more than the token, which may stand beside it.
+    // A signature proves more than the token, which may accompany it.
     const result = yield* signature(request);
     if (isVerified(result)) return result;
     if (typeof token === 'string' && isToken(token)) return { signed: null };

@@ -36,13 +36,13 @@ export const providers = {
 
 export type Provider = keyof typeof providers;
 
-/** Of sources that receive what Posthorn itself has to say to their organization. */
+/** Of sources that receive Posthorn's own events. */
 export const ownProvider = 'posthorn' satisfies Provider;
 
 /** In the order of the table above. */
 export const providerNames = Object.keys(providers) as [Provider, ...Provider[]];
 
-/** Providers whose deliveries have no id of their own: a source must name a header with one to know duplicates by it. */
+/** Providers whose deliveries have no id of their own: a source must name a header with one to detect duplicates. */
 export const providersWithoutDeliveryId: readonly string[] = providerNames.filter((name) => providers[name].deliveryIds.length === 0);
 
 /**

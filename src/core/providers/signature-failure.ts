@@ -15,7 +15,7 @@ export const signatureFailureReasons = [
 export type SignatureFailureReason = (typeof signatureFailureReasons)[number];
 
 /**
- * Why no secret of a source vouches for a request, as the verifier of any provider says it. Holds nothing that was sent but how far its time is off: no
+ * Why no secret of a source verifies a request, from the verifier of any provider. Holds nothing that was sent but how far its time is off: no
  * signature, no part of the body, no secret. The sender never gets it.
  */
 export interface SignatureFailure {

@@ -3,14 +3,14 @@ import { wholePayloadBytes } from '../payload-sizes.ts';
 
 /** Of a form; Twilio sends about a hundred. More would be sorted before anything is verified. */
 const maxFields = 5000;
-/** Of names, and of values that share a name: what is sorted, in one turn of the event loop. */
+/** Of names, and of values that share a name: the number sorted in one turn of the event loop. */
 const maxSortedBytes = wholePayloadBytes;
 /** About 1 ms of work. */
 const pieceBytes = 65_536;
 
 const [ampersand, equalsSign, plusSign, percentSign, space] = [0x26, 0x3d, 0x2b, 0x25, 0x20];
 
-/** Where a value stands in the body. */
+/** The position of a value in the body. */
 interface Place {
   start: number;
   end: number;
@@ -114,7 +114,7 @@ class DecodedText {
     const decoded = this.#bytes.subarray(from, this.#length);
     if (isUtf8(decoded)) return;
     this.hasReplaced = true;
-    // Of a large form it is not looked at any more.
+    // Of a large form it is not read again.
     if (decoded.length > wholePayloadBytes) return;
     const replaced = decoded.toString('utf8');
     this.#length = from;

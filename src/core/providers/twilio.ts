@@ -32,7 +32,7 @@ function twilioVerifier(secrets: readonly string[]): Verifier {
   };
 }
 
-/** What stands behind the address in the signed text, or why the signature does not cover the body. */
+/** The part of the signed text after the address, or why the signature does not cover the body. */
 function* signedFields({ headers, body, path }: SignedRequest): Generator<undefined, Buffer | SignatureFailure> {
   const bodySha256 = new URLSearchParams(path.split('?')[1]).get('bodySHA256');
   if (bodySha256 !== null) {

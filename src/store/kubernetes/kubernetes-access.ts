@@ -14,13 +14,13 @@ const accessReview = z.object({ status: z.object({ allowed: z.boolean() }) });
 /** The user that the API server finds for a token. */
 export type KubernetesUser = z.output<typeof user>;
 
-/** What somebody wants to do in a namespace with all objects of a resource of our group, such as `list` `routes`; `*` is any. */
+/** An action in a namespace on all objects of a resource of our group, such as `list` `routes`; `*` is any. */
 export interface Wish {
   verb: string;
   resource: string;
 }
 
-/** What the API server says of tokens and of rights. Both reject with UNAVAILABLE when it does not answer. */
+/** Token and access reviews of the API server. Both reject with UNAVAILABLE when it does not respond. */
 export class KubernetesAccess {
   readonly #api: Pick<KubernetesApi, 'request'>;
   readonly #audiences: readonly string[];

@@ -40,14 +40,14 @@ export class KubernetesApi {
   readonly #userAgent: string;
   #clockSkewMs: number | null = null;
 
-  /** `loadKubeConfig` is called again when the credentials must be read anew. */
+  /** `loadKubeConfig` is called again when the credentials must be reloaded. */
   constructor(options: { loadKubeConfig: () => KubeConfig; clock: Clock; userAgent?: string }) {
     this.#credentials = new Credentials(options.loadKubeConfig, options.clock);
     this.#clock = options.clock;
     this.#userAgent = options.userAgent ?? 'posthorn';
   }
 
-  /** This clock minus that of the API server, which tells whole seconds; null: it has not responded yet. */
+  /** This clock minus that of the API server, which reports whole seconds; null: it has not responded yet. */
   get clockSkewMs(): number | null {
     return this.#clockSkewMs;
   }

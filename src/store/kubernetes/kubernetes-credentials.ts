@@ -17,7 +17,7 @@ const connectTimeoutMs = 10_000;
 const keepAliveMs = 60_000;
 
 /**
- * Reads server, certificates and token by a KubeConfig, at most every 30 s or when `refresh` asks for it, and keeps one
+ * Reads server, certificates and token by a KubeConfig, at most every 30 s or when `refresh` requests it, and keeps one
  * Agent as long as the TLS settings stay. (The calls of @kubernetes/client-node open a connection per request.)
  */
 export class Credentials {

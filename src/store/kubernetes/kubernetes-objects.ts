@@ -25,7 +25,7 @@ const listSchema = z.looseObject({
 });
 
 /**
- * Objects of any kind in a Kubernetes API server, of which nothing but their metadata is known. Errors are those of `ResourceStore`; a kind that the server
+ * Objects of any kind in a Kubernetes API server, of which only the metadata is known. Errors are those of `ResourceStore`; a kind that the server
  * does not serve is RESOURCE_NOT_FOUND.
  */
 export class KubernetesObjects {
@@ -67,7 +67,7 @@ export class KubernetesObjects {
     return objectSchema.parse(answer);
   }
 
-  /** One that is gone, or another one by now, is no error. */
+  /** A deleted or recreated one is no error. */
   async delete(kind: ClusterKind, key: Key, uid: string): Promise<void> {
     try {
       await this.#api.request('DELETE', objectPath(pathOf(kind), key), {

@@ -98,7 +98,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
         return await this.#patch(object.kind, object.metadata, '', body, { manager: options.manager, force: true });
       } catch (error) {
         if (!isPosthornError(error, 'CONFLICT')) throw error;
-        // Also a ResourceQuota that others have changed at the same time is a conflict: it says nothing of the name.
+        // A concurrent change of a ResourceQuota is a conflict too: it does not concern the name.
         if (await this.#exists(object))
           throw new PosthornError('ALREADY_EXISTS', `${object.kind} ${object.metadata.name} already exists`, { cause: error });
         if (attempt === createAttempts) throw new PosthornError('UNAVAILABLE', error.message, { retryAfterSeconds: 1, cause: error });
@@ -107,7 +107,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   }
 
   async apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>> {
-    // With the version alone, an apply to an object that has gone meanwhile would make it anew.
+    // With the version alone, an apply to an object that was deleted meanwhile would recreate it.
     const precondition = options.ifVersion === undefined ? {} : await this.#preconditionOf(object.kind, object.metadata, options.ifVersion);
     const applied = await this.#patch(object.kind, object.metadata, '', applyBody(object, precondition), options);
     // Not of metadata: without its last finalizer, an object that is being deleted has gone.
@@ -130,7 +130,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
       try {
         return await this.#patch(kind, key, '/status', body, options);
       } catch (error) {
-        // Only the uid was asked for: somebody else's write in between is no reason to refuse.
+        // Only the uid was required: another writer's change in between is no reason to refuse.
         const mayRetry = options.ifVersion === undefined && options.ifUid !== undefined && attempt < statusAttempts;
         if (!mayRetry || !isPosthornError(error, 'CONFLICT')) throw error;
       }
@@ -187,13 +187,13 @@ export class KubernetesStore implements ResourceStore, SecretStore {
       });
       return toObject(kind, answer);
     } catch (error) {
-      // Which item it is the API server does not say.
+      // The API server does not report which item it is.
       const repeated = isPosthornError(error, 'VALIDATION_FAILED') ? duplicateItems(body, mergeSchema(kind), []) : [];
       throw repeated.length === 0 ? error : invalidObject(kind, key.name, repeated);
     }
   }
 
-  /** An apply does not take away what nobody owns. */
+  /** An apply does not remove unowned fields. */
   async #removeEmpty<K extends Kind>(
     kind: K,
     { metadata }: ObjectOf<K>,
@@ -224,7 +224,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   async #exists<K extends Kind>(object: ApplyObject<K>): Promise<boolean> {
     const { kind, metadata } = object;
     try {
-      // Who makes Secrets need not be allowed to read them; a create that changes nothing says whether there is one.
+      // A creator of Secrets may lack the right to read them; a dry-run create reports whether there is one.
       if (kind !== 'Secret') await this.#get(kind, metadata);
       else
         await this.#api.request('POST', collectionPath(kindPath(kind), metadata.namespace), {

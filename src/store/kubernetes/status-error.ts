@@ -83,7 +83,7 @@ function badRequest(message: string): PosthornError {
   return new PosthornError('VALIDATION_FAILED', message, { details: collect(unknown.map((match) => [match[2] ?? '', match[1] ?? ''])) });
 }
 
-/** Server-side apply of what the schema does not know is a 500 without a reason; its text alone says what it is. */
+/** Server-side apply of an unknown field is a 500 without a reason; only its text identifies it. */
 function typedPatchCauses(message: string): Record<string, string[]> | null {
   const match = /^failed to create typed patch object \([^)]*\): ([\s\S]*)$/.exec(message);
   if (match === null) return null;
@@ -93,19 +93,19 @@ function typedPatchCauses(message: string): Record<string, string[]> | null {
 }
 
 function causesByField(status: Status): Record<string, string[]> {
-  // `<nil>` only says that rules were not looked at because of the other causes.
+  // `<nil>` only means that rules were not evaluated because of the other causes.
   const causes = (status.details?.causes ?? []).filter((cause) => cause.field !== '<nil>');
   return collect(causes.map((cause) => [cause.field, complaintIn(cause)]));
 }
 
 const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["{[]))/;
-/** Before what a rule about a change says. */
+/** Prefix of the message of a change rule. */
 const forbiddenChange = /^Forbidden: /;
 const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
-/** Of our kinds, whose writes people ask for. Of other objects a refusal is for the log, and names its policy. */
+/** Of our kinds, whose writes people request. Of other objects a refusal is for the log, and names its policy. */
 const forbiddingPolicy = new RegExp(`^\\S+\\.posthorn\\.dev "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
 
-/** What is wrong and what to do, as a rule or a policy words it: without the value, which the sender knows, and the server's own phrases. */
+/** The error and its remedy, as a rule or a policy words it: without the value, which the sender has, and the server's own phrases. */
 function complaintIn({ field, message }: { field: string; message: string }): string {
   const plain = message.replace(refusedValue, '').replace(forbiddenChange, '').replace(refusingPolicy, '');
   return plain.startsWith(`${field} in body `) ? plain.slice(`${field} in body `.length) : plain;

@@ -33,7 +33,7 @@ export interface StoredVersionsOptions {
 }
 
 /**
- * Has the API server store the objects of each kind of which other versions than that of today may be stored in that one, and then says so in
+ * Has the API server store the objects of each kind of which other versions than that of today may be stored in that one, and then records so in
  * `status.storedVersions` of the CustomResourceDefinition, so that a release may stop to serve the others. What is stored in the version of today
  * is not written; specs, generations and owners of fields stay. Can be stopped and repeated. Returns how many kinds that were. Throws as
  * `KubernetesApi.request` does.
@@ -93,7 +93,7 @@ async function keysOf(path: KindPath, options: StoredVersionsOptions): Promise<K
   return keys;
 }
 
-/** A request that is made again while the API server is busy or away for a moment. */
+/** A request that is repeated while the API server is busy or down for a moment. */
 async function patiently({ api, clock }: StoredVersionsOptions, ...request: Parameters<KubernetesApi['request']>): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
     try {

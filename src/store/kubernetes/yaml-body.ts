@@ -6,7 +6,7 @@ const unlikeJson = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 /** One escape of a JSON text, whole, so that an escaped backslash does not begin another. */
 const jsonEscapes = /\\(?:u[0-9a-f]{4}|.)/g;
 
-/** So many characters from its beginning YAML looks for the colon after a key that has no mark before it. */
+/** Characters from its beginning in which YAML expects the colon of a key without an indicator. */
 const colonWithin = 1024;
 
 /**

@@ -114,7 +114,7 @@ export class MemoryBackend implements ObjectBackend {
   }
 }
 
-/** Nothing but what JSON has, of which numbers that keep their text never change. */
+/** Nothing but JSON values, of which numbers that keep their text never change. */
 function copied<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copied) as T;
   if (!isContainer(value)) return value;

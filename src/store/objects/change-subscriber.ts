@@ -18,7 +18,7 @@ const bookmarkEvery = 500;
 const maxWaiting = 10_000;
 
 /**
- * The changes that one watcher has asked for, waiting to be read. A change is offered at most once, in order; one that
+ * The changes for one watcher, waiting to be read. A change is offered at most once, in order; one that
  * was offered already is passed over. A watcher that is too slow ends EXPIRED.
  */
 export class ChangeSubscriber<K extends Kind> {

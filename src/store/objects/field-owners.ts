@@ -3,7 +3,7 @@ import { fromFieldsV1, isWithin, pathText } from './field-set.ts';
 
 export interface FieldOwner {
   manager: string;
-  /** RFC 3339: when the manager last changed anything that it owns; absent where the store does not tell. */
+  /** RFC 3339: the last change of anything that the manager owns; absent where the store lacks it. */
   time?: string | undefined;
 }
 

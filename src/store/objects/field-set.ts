@@ -35,7 +35,7 @@ export function readablePath(path: string): string {
   return parts.join('').replace(/^\./, '');
 }
 
-/** The JSON Pointer (RFC 6901) of the path in the object that it is of; null when nothing stands there. */
+/** The JSON Pointer (RFC 6901) of the path in its object; null when nothing is there. */
 export function pointerOf(path: string, object: unknown): string | null {
   let value = object;
   const steps: (string | number)[] = [];
@@ -48,7 +48,7 @@ export function pointerOf(path: string, object: unknown): string | null {
   return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** The member or the place of the item that the element names; null: there is none. */
+/** The member or the index of the item that the element names; null: there is none. */
 function stepOf(element: string, value: unknown): string | number | null {
   const rest = element.slice(2);
   if (element.startsWith('f:')) return isRecord(value) && value[rest] !== undefined ? rest : null;
@@ -72,7 +72,7 @@ export function itemElement(item: unknown, node: FieldNode & { type: 'list' }): 
 }
 
 /**
- * Every owned path of a value, with the canonical JSON of what stands there (empty for what only exists, such as an
+ * Every owned path of a value, with the canonical JSON of its value (empty for what only exists, such as an
  * item of a list). Values that do not have the shape of their node count as leaves; admission refuses them.
  */
 export function ownedFields(value: unknown, node: FieldNode): Map<string, string> {
@@ -133,7 +133,7 @@ const itself = '.';
 
 function plain(trie: Trie): Record<string, unknown> {
   const children = [...trie].sort(([a], [b]) => (a < b ? -1 : 1));
-  // `{}` says of itself that the path is a member.
+  // `{}` marks the path itself as a member.
   if (children.length === 1 && children[0]?.[0] === itself) return {};
   return Object.fromEntries(children.map(([element, child]) => [element, plain(child)]));
 }

@@ -4,7 +4,7 @@ import { itemElement, unknownField } from './field-set.ts';
 /**
  * The live value with what was applied laid over it: objects and maps field by field, lists of type `map` item by item,
  * `set`s as a union, everything else replaced. Items take the order in which they were applied; items that only the live
- * list has keep their place before the next one that both have (structured-merge-diff, `Merge`).
+ * list has keep their position before the next one that both have (structured-merge-diff, `Merge`).
  */
 export function merged(live: unknown, applied: unknown, node: FieldNode): unknown {
   if (applied === undefined) return live;

@@ -37,7 +37,7 @@ export function applyMain<K extends Kind>(kind: K, live: ObjectOf<K> | null, obj
   const { name, namespace } = object.metadata;
   const value = isRecord(result.value) ? result.value : {};
   const owned = isRecord(value['metadata']) ? value['metadata'] : {};
-  // With all that was given beside the fields that can be owned: an unknown field is refused wherever it stands.
+  // With all fields given beside those that can be owned: an unknown field is refused anywhere.
   const admission = admit(kind, { ...object, ...value, metadata: { ...otherMetadata(object.metadata), ...owned } }, live ?? undefined);
   if (admission.causes !== undefined) throw invalidObject(kind, name, admission.causes);
 
@@ -71,7 +71,7 @@ export function applyStatus<K extends Kind>(kind: K, live: ObjectOf<K>, status: 
   return finished(live, next, result, applier, write.nowMs);
 }
 
-/** The object with a deletion asked for: it stays until its finalizers are gone. */
+/** The object with a pending deletion: it stays until its finalizers are gone. */
 export function markedDeleted<K extends Kind>(live: ObjectOf<K>, nowMs: number): ObjectOf<K> {
   if (live.metadata.deletionTimestamp !== undefined) return live;
   const generation = live.metadata.generation + 1;

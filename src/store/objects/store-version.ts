@@ -33,7 +33,7 @@ export function expired(what: string): PosthornError {
   return new PosthornError('EXPIRED', `${what} is too old; list again`);
 }
 
-/** Where the log of changes stands: its last revision, and the oldest that it still has (one above the last when it is empty). */
+/** The state of the log of changes: its last revision, and the oldest that it still has (one above the last when it is empty). */
 export interface Position extends Revision {
   oldest: number;
 }

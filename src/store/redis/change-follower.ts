@@ -24,7 +24,7 @@ const readReply = z.tuple([z.tuple([z.string(), entries])]).nullable();
 /** One run of the follower, from the first watcher to the last or to the first failure. */
 interface Run {
   connection: RedisClient;
-  /** Resolves once the connection stands and the position is known. */
+  /** Resolves once it is connected and the position is known. */
   started: Promise<void>;
   subscribers: Set<Follower>;
 }
@@ -35,7 +35,7 @@ interface Follower {
 
 /**
  * Follows the log of changes for all watches of this process over one blocking connection, which is open while somebody
- * watches. All watches end EXPIRED when changes are missing, when the store was made anew, and when Redis does not answer: after a failover that has
+ * watches. All watches end EXPIRED when changes are missing, when the store was recreated, and when Redis does not respond: after a failover that has
  * lost changes, their revisions are given out again.
  */
 export class ChangeFollower {

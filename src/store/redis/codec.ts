@@ -50,7 +50,7 @@ export class ObjectCodec {
     }
   }
 
-  /** An object of the log, or of a list. What stands there was admitted when it was written. */
+  /** An object of the log, or of a list. It was validated when it was written. */
   decodeListed<K extends Kind>(_kind: K, json: string, version: string): ObjectOf<K> {
     const object = parseJson(json) as ObjectOf<K>;
     object.metadata.resourceVersion = version;

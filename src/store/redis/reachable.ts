@@ -1,6 +1,6 @@
 import { PosthornError } from '../../core/errors.ts';
 
-/** Turns what the connection throws into UNAVAILABLE. What a write then did is unknown. */
+/** Turns errors of the connection into UNAVAILABLE. The effect of a write is then unknown. */
 export async function reachable<T>(attempt: Promise<T>): Promise<T> {
   try {
     return await attempt;

@@ -19,7 +19,7 @@ function open(prefix: string, keys = keyring): RedisStore {
     redis: server.client,
     openBlocking: () => {
       opened++;
-      // A server that stands still for a while is waited for.
+      // A server that is blocked for a while is waited for.
       return blockingConnection(server.url, { blockMs: blockMs + 30_000 });
     },
     keyring: keys,
@@ -45,7 +45,7 @@ beforeEach(() => {
 const putNamespace = (name: string, label = '') =>
   store.apply({ kind: 'Namespace', metadata: { name, labels: { label } } }, { manager: 'test' });
 
-/** Watches until `stop`; `ended` tells how it ended. */
+/** Watches until `stop`; `ended` resolves with its end. */
 function collect<K extends Kind>(of: ResourceStore, kind: K, from: Version) {
   const stop = new AbortController();
   const events: WatchEvent<K>[] = [];
