@@ -14,7 +14,7 @@ export interface AdminKeySource {
   changed(key: string, clock: Clock, signal: AbortSignal): Promise<void>;
 }
 
-/** The key that stands in the file; else one that does not change. Null: there is neither. */
+/** The key in the file; else one that does not change. Null: there is neither. */
 export function adminKeySource({ key, file }: { key: string | undefined; file: string | undefined }): AdminKeySource | null {
   if (file !== undefined) return new AdminKeyFile(file);
   return key === undefined ? null : { read: () => key, changed: (_, _clock, signal) => aborted(signal) };

@@ -53,7 +53,7 @@ interface Seen {
   body: string;
 }
 
-/** Starts an API that notes each request and answers `ok`. */
+/** Starts an API that records each request and answers `ok`. */
 async function noteRequests(): Promise<Seen[]> {
   const seen: Seen[] = [];
   await serve((incoming, outgoing) => {

@@ -24,7 +24,7 @@ const maxIdleConnections = 64;
 const ofConnection = new Set(['connection', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
 export interface ApiProxy {
-  /** `boundAddress`: where the server listens that has the request. Absent or null: nobody says, and no request is from loopback. */
+  /** `boundAddress`: where the server that has the request listens. Absent or null: unknown, and no request is from loopback. */
   listener(incoming: IncomingMessage, outgoing: ServerResponse, boundAddress?: string | null): void;
   /** Ends its connections. */
   close(): void;
@@ -32,8 +32,8 @@ export interface ApiProxy {
 
 /**
  * Passes requests on to the api process that listens on this unix socket, and its answers back; bodies stream in both directions. The last address
- * in `X-Forwarded-For` is that of the client. Answers 503 in the form of the API while that process is away, and when it has too many requests already, in
- * all or of the client. `trustedProxies`: CIDRs of those that say in `X-Forwarded-For` who the client is. The header `fromLoopbackHeader` says of a request
+ * in `X-Forwarded-For` is that of the client. Answers 503 in the form of the API while that process is down, and when it has too many requests already, in
+ * all or of the client. `trustedProxies`: CIDRs of proxies whose `X-Forwarded-For` is trusted. The header `fromLoopbackHeader` marks a request
  * that `isFromLoopback`.
  */
 export function apiProxy(
@@ -62,7 +62,7 @@ export function apiProxy(
     }
     outgoing.once('close', () => {
       shares.giveBack(client);
-      // What is left of a refused body is read and thrown away: unread it would keep its sender from the answer, and from its next request.
+      // The rest of a refused body is read and discarded: unread it would keep its sender from the response, and from its next request.
       incoming.unpipe(passed).resume();
       passed.destroy();
     });
@@ -78,7 +78,7 @@ export function apiProxy(
 }
 
 function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
-  // Who reads no further request on this connection says so.
+  // Announces that no further request is read on this connection.
   if (answer.headers.connection?.toLowerCase() === 'close') outgoing.setHeader('Connection', 'close');
   outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer));
   pipeline(answer, outgoing, () => undefined);

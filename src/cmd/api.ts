@@ -164,7 +164,7 @@ async function runApi(context: RoleContext): Promise<void> {
     isSynced = true;
     readiness.set('resources', { ok: true });
   });
-  // Reads and what is sent need no resource store: they must not wait for one that is away.
+  // Reads and sends need no resource store: they must not wait for one that is down.
   void clock
     .sleep(resourcesDeadlineMs, ending.signal)
     .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be unreachable' }));
@@ -181,7 +181,7 @@ async function runApi(context: RoleContext): Promise<void> {
 }
 
 /**
- * Requests without credentials, in standalone with a console: of one port its ingest process judges them. Null where settings tell of a proxy, whose
+ * Requests without credentials, in standalone with a console: on one port its ingest process authorizes them. Null where settings configure a proxy, whose
  * clients come from anywhere.
  */
 function loopbackOf(config: Config, address: () => string | null): LoopbackOptions | null {
@@ -207,7 +207,7 @@ async function openObjectEvents(api: KubernetesApi | null): Promise<KubernetesEv
   return new KubernetesEvents({ api });
 }
 
-/** Null: resources live in Redis, and there is no API server to ask. */
+/** Null: resources live in Redis, and there is no API server. */
 async function openKubernetesCallers(
   api: KubernetesApi | null,
   registry: RegistryReader,

@@ -9,7 +9,7 @@ export interface OpsAnswer {
 
 /**
  * What another process of this installation answers to GET. Rejects when it does not within `deadlineMs`. Not by `fetch`, which is 12 MB of
- * program; on a connection of its own, because one that was kept may end as it is asked.
+ * program; on a connection of its own, because a kept one may end during the request.
  */
 export async function askOps(url: string, deadlineMs: number): Promise<OpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<OpsAnswer>();

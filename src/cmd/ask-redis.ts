@@ -4,7 +4,7 @@ import type { RoleContext } from './role-process.ts';
 
 const retryMs = 1000;
 
-/** What a role asks of Redis at its start: again and again until there is an answer. Null: the process is to stop before that. Throws INVALID_CONFIG. */
+/** Runs a start-up query of a role on Redis, repeated until there is a reply. Null: the process is to stop before that. Throws INVALID_CONFIG. */
 export async function askRedis<T>({ clock, logger, stopping }: RoleContext, what: string, ask: () => Promise<T>): Promise<T | null> {
   while (!stopping.aborted) {
     try {

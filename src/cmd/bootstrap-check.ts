@@ -27,7 +27,7 @@ export async function readBootstrap({ directory, namespace, installation }: Boot
 }
 
 /**
- * What the API server would refuse of the manifests by the rules of their kinds. Needs no API server, so that a controller tells it before it
+ * Errors of the manifests by the rules of their kinds. Needs no API server, so that a controller reports them before it
  * leads: a rollout with values that are refused stops there, and the earlier controllers stay.
  */
 export async function bootstrapComplaints(source: BootstrapSource): Promise<string[]> {

@@ -22,7 +22,7 @@ export interface BootstrapReportOptions {
   subject(): Promise<ObjectEvent['object'] | null>;
 }
 
-/** Tells what of the bootstrap could not be done: by a metric, by Events and by readiness. */
+/** Reports failures of the bootstrap: by a metric, by Events and by readiness. */
 export class BootstrapReport {
   readonly #options: BootstrapReportOptions;
   /** By what every controller sees in the manifests; null: it has not looked yet. */

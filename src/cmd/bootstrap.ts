@@ -19,7 +19,7 @@ const earlyRounds = 2;
 /** The files of a ConfigMap change without a restart. */
 const recheckMs = 10_000;
 
-/** Tells of changes of one kind, such as a cache. */
+/** Notifies of changes of one kind, such as a cache. */
 export type Changes = { [K in PosthornKind]: Pick<ResourceCache<K>, 'kind' | 'onChange'> }[PosthornKind];
 
 export interface BootstrapOptions {
@@ -35,7 +35,7 @@ export interface BootstrapOptions {
   clock: Clock;
   logger: Logger;
   recorder: EventRecorder;
-  /** After each round: what could not be applied; null: it is too early to say. */
+  /** After each round: what could not be applied; null: not known yet. */
   report(complaints: readonly string[] | null): void;
 }
 
@@ -71,7 +71,7 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
   for (const end of ends) end();
 }
 
-/** Judges the manifests until nothing is wrong with them, or the signal aborts. */
+/** Validates the manifests until they have no errors, or the signal aborts. */
 export async function checkBootstrap(
   {
     source,
@@ -191,7 +191,7 @@ class Bootstrap {
     const id = idOf(object.kind, object.metadata);
     if (this.#there.has(id)) return;
     const { store, logger, recorder } = this.#options;
-    // From here on, so that a deletion between the answer and the note is seen.
+    // From here on, so that a deletion between the reply and the record is seen.
     this.#there.add(id);
     try {
       const { made, contested } = await applyRequired(store, object, bootstrapManager);

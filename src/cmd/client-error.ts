@@ -44,7 +44,7 @@ export function answerHeadProblem(request: IncomingMessage, response: ServerResp
 
 function answerOf(code: ErrorCode, message: string, requestId: string) {
   const { status, error: reason } = errorCodes[code];
-  // Nobody knows the path, so the body has the members of all forms (../facade/http/error-response.ts).
+  // The path is unknown, so the body has the members of all forms (../facade/http/error-response.ts).
   const body = JSON.stringify({ error: reason, message, code, details: {} });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',

@@ -16,7 +16,7 @@ export function startsRole({ name }: Command): boolean {
   return roles.some((role) => role === name);
 }
 
-/** The command line cannot be understood; the program says why and exits with 2. */
+/** The command line is invalid; the program prints why and exits with 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -101,7 +101,7 @@ export const encryptionKeys = z
   .refine((keys) => keys.length > 0 && keys.every((key) => key !== null), 'must be id:base64[,id:base64…] with keys of 32 bytes')
   .transform((keys) => keys.filter((key) => key !== null));
 
-/** Seconds from one attempt to the next, in turn. */
+/** Seconds from one attempt to the next, in order. */
 export const retryDelays = z
   .string()
   .transform((text) => splitList(text).map((seconds) => (/^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : Number.NaN)))

@@ -240,7 +240,7 @@ export interface Config extends SecretsConfig {
   opsUpstream: string | undefined;
   /** Undefined only in standalone, which then starts its own. */
   redis: RedisConfig | undefined;
-  /** Undefined: what Redis itself says. */
+  /** Undefined: as Redis reports. */
   redisMemoryLimitBytes: number | undefined;
   redisKeyPrefix: string;
   shards: number;
@@ -278,7 +278,7 @@ export interface Config extends SecretsConfig {
   webhooks: { retryDelaysMs: readonly number[]; disableAfterHours: number; allowsInsecureUrls: boolean };
   /** Without a slash at the end; undefined: it is not set. */
   publicIngestUrl: string | undefined;
-  /** Of tokens that are taken in place of API keys. */
+  /** Of tokens that are accepted instead of API keys. */
   tokenAudiences: string[];
   /** Refused credentials of one client. */
   maxAuthFailuresPerMinute: number;
@@ -288,7 +288,7 @@ export interface Config extends SecretsConfig {
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
-/** All mistakes of a configuration, one a line; the program says them and exits with 2. */
+/** All errors of a configuration, one a line; the program prints them and exits with 2. */
 export class ConfigError extends Error {
   readonly mistakes: readonly string[];
 
@@ -304,7 +304,7 @@ export class ConfigError extends Error {
 /** Who makes the links to the page where addresses are confirmed, or has it. */
 const leadsToPage: ReadonlySet<string> = new Set<Role>(['api', 'delivery', 'standalone']);
 
-/** Reads the configuration of a role, of `posthorn check`, `lint`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. `readText` reads the files in which variables stand. Throws ConfigError. */
+/** Reads the configuration of a role, of `posthorn check`, `lint`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. `readText` reads the files that contain variables. Throws ConfigError. */
 export function readConfig(
   role: Role | 'check' | 'lint' | 'migrate' | 'rekey' | 'uninstall',
   environment: Record<string, string | undefined>,
@@ -388,7 +388,7 @@ export function readConfig(
 
 const setByKubernetes = /_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_.+)?)$/;
 
-/** Names of variables that look meant for Posthorn and that it does not know: most likely misspelt. */
+/** Names of unknown variables that look meant for Posthorn: most likely misspelt. */
 export function unknownVariables(environment: Record<string, string | undefined>): string[] {
   return Object.keys(environment).filter(
     (name) => name.startsWith('POSTHORN_') && !(name in environmentSchema.shape) && !setByKubernetes.test(name),

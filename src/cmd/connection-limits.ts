@@ -10,7 +10,7 @@ export interface ConnectionLimits {
   maxConnections: number;
   /** Open connections of one client address, of IPv6 one /64. */
   maxPerAddress: number;
-  /** How long a connection may say nothing before its first request. */
+  /** Maximum time of a connection without data before its first request. */
   firstRequestMs: number;
   /** How long nothing may move on a connection while a request is under way: longer than any answer takes to begin. */
   idleMs: number;
@@ -23,7 +23,7 @@ export const defaultConnectionLimits: ConnectionLimits = {
   idleMs: 180_000,
 };
 
-/** Closes connections that say nothing, and those that exceed the share of their address. Over a unix socket come processes of our own, which have none. */
+/** Closes silent connections, and those that exceed the share of their address. Over a unix socket come processes of our own, which have none. */
 export function boundConnections(
   server: Server,
   { maxConnections, maxPerAddress, firstRequestMs, idleMs }: ConnectionLimits,

@@ -74,7 +74,7 @@ const countedAfterMs = 60_000;
 
 /**
  * Reconciles while it leads. Caches are filled before, so that a new leader starts at once. A Lease that is lost ends the process: what is
- * still under way must not go on, and a restart begins from nothing. Whose lock is in Redis loses it whenever Redis is away: it
+ * still under way must not continue, and a restart begins from nothing. A lock in Redis is lost whenever Redis is down: it
  * waits for what is under way, and competes again.
  */
 export const controllerRole: RoleDefinition = {
@@ -190,7 +190,7 @@ function isLost({ lost }: Term, error: unknown): boolean {
   return isPosthornError(error, 'CONFLICT') || (lost.aborted && isPosthornError(error, 'UNAVAILABLE'));
 }
 
-/** Cron needs Redis alone: it goes on while the API server is away and nobody leads. */
+/** Cron needs Redis alone: it runs while the API server is down, without a leader. */
 async function scheduleCron(context: RoleContext, link: RedisLink, signal: AbortSignal): Promise<void> {
   const { config, logger, clock } = context;
   const prefix = config.redisKeyPrefix;

@@ -34,7 +34,7 @@ const peers = z
   })
   .default([]);
 
-/** The variables of the controller that say what the workers of every DeliveryPool get. */
+/** The controller's variables for the workers of every DeliveryPool. */
 export const deliveryPoolEnvironment = {
   POSTHORN_IMAGE: z
     .string()

@@ -42,7 +42,7 @@ const healthIntervalMs = 1000;
 /** A new master of Redis has another address. */
 const addressesEveryLooks = 30;
 
-/** A worker. It knows Redis and the receivers, and has no way to Kubernetes. */
+/** A worker. It connects to Redis and receivers, never to Kubernetes. */
 export const deliveryRole: RoleDefinition = {
   role: 'delivery',
   checks: ['redis', 'worker'],

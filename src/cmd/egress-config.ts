@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ListedHost } from '../core/egress-policy.ts';
 import { cidrList, hostList, listedHosts, proxyUrl } from './config-values.ts';
 
-/** Where deliveries may go, and how. Controllers judge by it what workers reach, where no DeliveryPools say it. */
+/** Egress rules of deliveries. Controllers check reachability by them, where no DeliveryPools define it. */
 export interface EgressConfig {
   allowedCidrs: string[];
   allowedHosts: string[];

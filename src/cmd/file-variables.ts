@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Variables whose value can stand in a file that `<name>_FILE` names. What the variable itself says goes before the file. */
+/** Variables whose value may be in a file that `<name>_FILE` names. The variable itself takes precedence over the file. */
 const fileVariables = [
   'POSTHORN_REDIS_URL',
   'POSTHORN_REDIS_SENTINEL_PASSWORD',

@@ -22,7 +22,7 @@ const absoluteForm = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i;
 
 /**
  * Makes every HTTP server of the program. Ingest has deadlines of its own for each request; these bound what never becomes one. What Node
- * would refuse with an empty answer is answered like every other error, or taken: an expectation that nobody knows may be ignored
+ * would refuse with an empty answer is answered like every other error, or accepted: an unknown expectation may be ignored
  * (RFC 9110, section 10.1.1). Handlers see targets in origin form, without the base path. Every answer has the headers of `answerHeaders`, unless its handler sets others.
  * A client that writes its whole body before it reads still receives the response to a refused request.
  */
@@ -49,7 +49,7 @@ export function createHttpServer(
 }
 
 /**
- * Gives a request whose target is in absolute form, as clients of proxies send it, a target in origin form. The host in the target takes the place of
+ * Gives a request whose target is in absolute form, as clients of proxies send it, a target in origin form. The host in the target replaces that of
  * the `Host` header (RFC 9112, section 3.2.2). The text of path and query is kept: signatures cover it. Other targets stay.
  */
 function toOriginForm(request: IncomingMessage): void {

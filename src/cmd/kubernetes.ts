@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import { serviceAccountNamespace } from './lease-namespace.ts';
 import { version } from './version.ts';
 
-/** The audit log of the API server tells the releases apart by it. */
+/** Identifies the release in the audit log of the API server. */
 const userAgent = `posthorn/${version}`;
 
 /** The API server of the kubeconfig that was given, else of the pod's service account, else of `~/.kube/config`. */

@@ -1,7 +1,7 @@
 import type { RoleContext } from './role-process.ts';
 
 /**
- * Returns a function that takes what is found each time something is looked at; null: nothing is wrong. A readiness check says what is wrong from the
+ * Returns a function that takes the result of each check; null: no error. A readiness check reports the error from the
  * first complaint on, and the log has each complaint once while it lasts.
  */
 export function lastingComplaint(

@@ -8,7 +8,7 @@ export function leaseNamespace(config: Pick<Config, 'leaseNamespace'>): string {
   return installationNamespace(config) ?? 'default';
 }
 
-/** Namespace of the installation: the configured one, else that of the pod; null: the process does not know. */
+/** Namespace of the installation: the configured one, else that of the pod; null: unknown. */
 export function installationNamespace({ leaseNamespace: configured }: Pick<Config, 'leaseNamespace'>): string | null {
   if (configured !== undefined) return configured;
   return existsSync(serviceAccountNamespace) ? readFileSync(serviceAccountNamespace, 'utf8').trim() : null;

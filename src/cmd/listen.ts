@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { dirname } from 'node:path';
 import { PosthornError } from '../core/errors.ts';
 
-/** Opens the port and answers which it is (for port 0). A port in use throws, saying so. */
+/** Opens the port and returns its number (for port 0). Throws if it is in use. */
 export function listen(server: Server, options: { port: number; host: string | undefined; setting: string }): Promise<number> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => {
@@ -29,7 +29,7 @@ export function boundAddress(server: Server): string | null {
   return typeof address === 'object' && address !== null ? address.address : null;
 }
 
-/** Listens on a unix socket, in a directory that nobody else may enter; takes the place of one that an ended process has left. */
+/** Listens on a unix socket, in a directory that only this user may enter; replaces a stale one of an ended process. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await unlink(path).catch(() => undefined);

@@ -10,7 +10,7 @@ import { migrate } from './migrate.ts';
 const layoutKey = 'posthorn:{cfg}:layout';
 /** Unfinished bytes by account. */
 const bytes = 'posthorn:{s0}:ub';
-/** The name of a process of a release that knows only the layout before. */
+/** The name of a process of a release that supports only the layout before. */
 const earlier = (role: string) => `posthorn-${role}-main@${storeLayout - 1}@posthorn%3A`;
 let redis: RedisServer;
 const clients: RedisClient[] = [];

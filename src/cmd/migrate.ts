@@ -27,7 +27,7 @@ export const migrationSteps: readonly MigrationStep[] = [
 ];
 
 /**
- * Brings what the release before has left, in Redis and in the API server, into the form of this one, and says in Redis that this is done. It can be stopped
+ * Migrates the data of the previous release, in Redis and in the API server, to the form of this one, and records the completion in Redis. It can be stopped
  * and repeated at any time, while processes of this release work. Writes what it has done, a line each. Returns the exit code: 0 when all is in the
  * layout of this release; 1 when processes of an earlier release are running, and then nothing is migrated, or when an object cannot be
  * stored again. Throws UNAVAILABLE, and INVALID_CONFIG where a later release has been here (the program then exits with 2).
@@ -48,7 +48,7 @@ export async function migrateStore(
 ): Promise<number> {
   if (await hasEarlierProcesses(place, write)) return 1;
   await noteLayout(place, 'begun');
-  // A process that started before the layout was written is connected by now.
+  // A process that started before the layout was written is connected by then.
   if (await hasEarlierProcesses(place, write)) return 1;
   const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
   for (const step of steps) write(await step({ ...place, shards }));

@@ -25,7 +25,7 @@ export function ownStoreCheck({ redisKeyPrefix: prefix, installation }: Config, 
 
 /**
  * Whether Redis holds the data of the installation that the process is of. While it holds that of another one the process is not ready (check
- * `installation`), and the log says why once.
+ * `installation`), and the reason is logged once.
  */
 export class OwnStore {
   readonly #link: RedisLink;
@@ -79,7 +79,7 @@ export class OwnStore {
 
   async #watch(): Promise<void> {
     const { clock, stopping } = this.#context;
-    // Another Redis may stand behind the address at every connect.
+    // The address may lead to another Redis at every connect.
     this.#link.main.on('ready', () => void this.#look());
     while (!stopping.aborted) {
       await clock.sleep(lookMs, stopping);
@@ -109,7 +109,7 @@ export class OwnStore {
   }
 }
 
-/** Answers 503 in place of a role that must not touch what is in Redis. */
+/** Answers 503 for a role that must not touch what is in Redis. */
 export function answerForeign(request: IncomingMessage, response: ServerResponse): void {
   const error = new PosthornError('UNAVAILABLE', 'This server is not connected to the Redis of its installation.', {
     retryAfterSeconds: retryMs / 1000,

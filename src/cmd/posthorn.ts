@@ -7,7 +7,7 @@ import { runAsProcess } from './role-process.ts';
 import { compileAsUsual } from './start-memory.ts';
 import { version } from './version.ts';
 
-/** Runs the command that the arguments ask for. Each role's modules are loaded only when it is asked for. */
+/** Runs the command of the arguments. Each role's modules are loaded only when it is used. */
 async function main(): Promise<void> {
   const command = parseCommandLine(process.argv.slice(2));
   if (command.name === 'delivery' || command.name === 'standalone') setLookupThreads();

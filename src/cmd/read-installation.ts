@@ -21,7 +21,7 @@ export interface InstallationReaderOptions {
   /** Of the installation. */
   name: string;
   mode: 'standalone' | 'cluster';
-  /** In which its DeliveryPools are; null: in none, or the process does not know. */
+  /** The namespace of its DeliveryPools; null: none, or unknown. */
   namespace: string | null;
 }
 

@@ -3,7 +3,7 @@ import { askRedis } from './ask-redis.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';
 
-/** What a role asks before it touches anything in Redis; waits for Redis until the process is to stop. Throws INVALID_CONFIG when the layout is too new. */
+/** The check of a role before it touches anything in Redis; waits for Redis until the process is to stop. Throws INVALID_CONFIG when the layout is too new. */
 export async function readableLayout(link: RedisLink, context: RoleContext): Promise<void> {
   const { redisKeyPrefix: prefix } = context.config;
   await askRedis(context, 'the layout of the data', () => requireReadableLayout({ redis: link.main, prefix }));

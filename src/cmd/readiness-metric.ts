@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Readiness } from './readiness.ts';
 
-/** What `/readyz` says, as a metric. */
+/** The state of `/readyz`, as a metric. */
 export function readinessMetric(registry: Registry, readiness: Pick<Readiness, 'report'>): void {
   new Gauge({
     name: 'posthorn_readiness',

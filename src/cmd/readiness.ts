@@ -5,7 +5,7 @@ export interface ReadinessCheck {
   detail?: string | undefined;
 }
 
-/** What `/readyz` says. A name that is not set to ok makes the process not ready; `note` never does. */
+/** The state of `/readyz`. A name that is not set to ok makes the process not ready; `note` never does. */
 export class Readiness {
   readonly #checks = new Map<string, ReadinessCheck>();
   readonly #notes = new Map<string, () => string | undefined>();
@@ -28,7 +28,7 @@ export class Readiness {
     this.#onChange(missing);
   }
 
-  /** Tells from now on whenever `missing` is another. */
+  /** Reports from now on each change of `missing`. */
   tell(onChange: (missing: string | null) => void): void {
     this.#onChange = onChange;
   }

@@ -75,7 +75,7 @@ export const redisEnvironment = {
 export interface RedisConfig {
   mode: RedisMode;
   url: string;
-  /** Where the URL stands and is to be read anew; undefined: in the environment. */
+  /** The file that the URL is reread from; undefined: in the environment. */
   urlFile: string | undefined;
   /** The same of the password of the sentinels. */
   sentinelPasswordFile: string | undefined;

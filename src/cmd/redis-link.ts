@@ -46,7 +46,7 @@ export class RedisLink {
     return this.#open(blockingConnection(this.#address, { blockMs, name: `posthorn-${this.#name}-${purpose}` }));
   }
 
-  /** Waits until every connection for commands stands; false when the signal aborts before. */
+  /** Waits until every connection for commands is open; false when the signal aborts before. */
   async waitUntilReachable(clock: Clock, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       if ([...this.#clients].every(({ status }) => status === 'ready' || status === 'wait')) return true;
@@ -110,7 +110,7 @@ export class RedisLink {
     this.main.on('end', () => readiness.set('redis', { ok: false, detail: 'closed' }));
   }
 
-  /** The connection to a Cluster stays while those to its nodes break and are made anew. */
+  /** The connection to a Cluster stays while those to its nodes break and are reopened. */
   #watchNodes(readiness: Readiness): void {
     const told = new Set<string>();
     watchNodes(this.main, {
@@ -133,7 +133,7 @@ export class RedisLink {
   }
 }
 
-/** A Cluster says by its error only that no node will do, and a Sentinel after how long it is asked again. */
+/** A Cluster's error only reports that no node will do, a Sentinel's only the delay of the next query. */
 function reasonOf(error: Error & { lastNodeError?: Error | null }): string {
   return (error.lastNodeError ?? error).message.replace(/ Retrying from scratch after \d+ms\./, '');
 }

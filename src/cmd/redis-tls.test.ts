@@ -25,7 +25,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** A Redis that asks for certificates; `check` answers how the program ends with these files of its own. */
+/** A Redis that requires certificates; `check` returns how the program ends with these files of its own. */
 async function startSecured(
   mode: 'single' | 'cluster',
   more: readonly string[],

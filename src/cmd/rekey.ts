@@ -13,7 +13,7 @@ import { withRedis } from './with-redis.ts';
 
 /** What is written while it runs may be sealed under the old key once more, by a process that has not got the new one yet. */
 const maxPasses = 6;
-/** A controller that has read a record before it was sealed anew publishes it a moment later as it was: so nothing is left only when a later look says so, too. */
+/** A controller that has read a record before it was resealed publishes it a moment later as it was: so nothing is left only when a later check confirms it. */
 const laterMs = 3000;
 
 /**

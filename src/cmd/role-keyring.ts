@@ -13,7 +13,7 @@ const rereadMs = 1000;
 type Context = Pick<RoleContext, 'clock' | 'logger' | 'registry' | 'stopping'>;
 
 /**
- * Returns the keyring of a role. Where the keys stand in a file, the role reads it every 10 seconds until it stops, and at once when a value
+ * Returns the keyring of a role. If the keys are in a file, the role reads it every 10 seconds until it stops, and at once when a value
  * was sealed with an unknown key. If the file cannot be used, the earlier keys remain in force. `onChange` is called
  * after each change of the keys: the caller drops its cached records, whose values may be sealed with a key that was removed.
  */

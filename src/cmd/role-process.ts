@@ -38,7 +38,7 @@ export interface RoleDefinition {
 
 /**
  * Of a process that carries events. Where little lives, V8 would collect all of it for every 5 MB more: every 2.5 s under load, and 30 ms
- * each time, in which nothing else goes on (hack/bench/retries.ts).
+ * each time, in which nothing else runs (hack/bench/retries.ts).
  */
 export const trafficHeapGrowthPercent = 150;
 
@@ -136,7 +136,7 @@ const defaultOpsPort = 9090;
 export async function startOpsServer({ config, logger }: RoleContext, handler: OpsHandler): Promise<Server> {
   const server = createOpsServer(handler);
   const port = config.opsPort ?? defaultOpsPort;
-  // A port that nobody can know beforehand is meant for the process that has started this one.
+  // A random port is meant for the process that has started this one.
   const opsPort = await listen(server, { port, host: port === 0 ? '127.0.0.1' : config.host, setting: 'POSTHORN_OPS_PORT' });
   process.send?.({ opsPort });
   logger.debug({ opsPort }, 'serving health and metrics');

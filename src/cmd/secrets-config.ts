@@ -41,10 +41,10 @@ export const secretsEnvironment = {
 export interface SecretsConfig {
   /** Newest first; empty only in standalone, which then makes one. */
   encryptionKeys: readonly EncryptionKey[];
-  /** Where they stand; undefined: they were given. */
+  /** Their file; undefined: they were given. */
   encryptionKeysFile: string | undefined;
   apiKey: string | undefined;
-  /** Where it stands; undefined: it was given. */
+  /** Its file; undefined: it was given. */
   apiKeyFile: string | undefined;
 }
 

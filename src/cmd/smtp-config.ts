@@ -82,7 +82,7 @@ export interface SmtpConfig {
   host: string;
   port: number;
   tls: 'starttls' | 'implicit' | 'off';
-  /** Null: the server asks for none. */
+  /** Null: the server requires none. */
   login: SmtpLogin | null;
   from: string;
 }

@@ -130,7 +130,7 @@ async function runChildren(parts: Parts): Promise<void> {
 
   const environment = {
     ...options.environment,
-    // Where it stands in a file, each process reads it there.
+    // If it is in a file, each process reads it there.
     ...(config.redis?.urlFile === undefined && { POSTHORN_REDIS_URL: redis.url }),
     ...(secrets.encryptionKeysFile !== undefined && { POSTHORN_ENCRYPTION_KEYS_FILE: secrets.encryptionKeysFile }),
     POSTHORN_RESOURCE_STORE: 'redis',
@@ -190,7 +190,7 @@ function followState(role: string, children: readonly ChildRole[], readiness: Re
   readiness.set(role, states.find(({ ok }) => !ok) ?? { ok: true });
 }
 
-/** Prints the line that says that everything works, once, and the address of the console. */
+/** Prints the line that reports that everything works, once, and the address of the console. */
 async function tellReady({ context, secrets, store }: Parts, firstObjects: () => Promise<readonly ApplyObject[]>): Promise<void> {
   const { config, clock, readiness, stopping } = context;
   while (!readiness.ready && !stopping.aborted) await clock.sleep(50, stopping);

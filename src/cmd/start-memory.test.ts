@@ -55,7 +55,7 @@ test('V8 compiles also what runs often while the process takes long to start', (
 
 /**
  * Runs a process as the image does, in which `started` is what compileWhenBusy answers. `often` runs a function often, `looks` lets
- * time pass in a busy or idle loop and lets it be looked at. Returns which compilers took a function.
+ * time pass in a busy or idle loop and checks it. Returns which compilers took a function.
  */
 function traced(body: string): (name: string) => (string | undefined)[] {
   const modules = ['start-memory', 'readiness'].map((name) => new URL(`./${name}.ts`, import.meta.url).href);

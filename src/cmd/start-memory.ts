@@ -9,7 +9,7 @@ const longStartMs = 5000;
 /** At a process that has shown nothing yet, less often: that is nearly always. */
 const lookEveryMs = { idle: 250, busy: 50 };
 /**
- * A process has work when its event loop did something in this share of the time in so many looks; eight looks at an idle one make up for
+ * A process has work when its event loop did something in this share of the time in so many checks; eight checks of an idle one make up for
  * one. Single jobs of an idle process do not count, work that comes in bursts does.
  */
 const busy = { share: 0.05, looks: 4, forgottenPerIdleLook: 1 / 8 };
@@ -44,6 +44,6 @@ export async function releaseStartMemory(readiness: Readiness): Promise<void> {
   setFlagsFromString('--expose-gc');
   // Of a new context, because the globals of this one are there already.
   const collect: (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void = runInNewContext('gc');
-  // The last resort also lets go of the code that ran only while starting.
+  // The last resort also discards the code that ran only while starting.
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }

@@ -17,7 +17,7 @@ export interface UninstallOptions {
   installation: string;
   /** Name of the controllers' Deployment. */
   controller: string;
-  /** Organizations are deleted, as their deletionPolicy says, while the controllers can still clean up after them. */
+  /** Organizations are deleted, by their deletionPolicy, while the controllers can still clean up after them. */
   deletesOrganizations: boolean;
   /** The kinds themselves go afterwards, with every Organization of the cluster. */
   deletesCrds: boolean;

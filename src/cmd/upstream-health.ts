@@ -10,7 +10,7 @@ export function publicHealth({ config, readiness }: Pick<RoleContext, 'config' |
   return config.opsUpstream === undefined ? healthHandler(readiness) : upstreamHealth(config.opsUpstream);
 }
 
-/** Answers `/readyz` with what another process knows of the installation; `/livez` is about this process alone. */
+/** Answers `/readyz` with another process's state of the installation; `/livez` is about this process alone. */
 function upstreamHealth(upstream: string): OpsHandler {
   return (request, response) => {
     if (answerLiveness(request, response)) return true;

@@ -39,7 +39,7 @@ import { type InstallationReaderOptions, installationReader } from './read-insta
 
 export interface ApiConnections {
   redis: RedisClient;
-  /** Stores events; whether one is stored is asked by the same connection. */
+  /** Stores events; whether one is stored is read over the same connection. */
   storing: RedisClient;
   /** For the chunks of large payloads; absent: `storing` takes them, too. */
   payloads?: RedisClient;

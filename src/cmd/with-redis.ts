@@ -5,7 +5,7 @@ import { systemClock } from '../runtime/system-clock.ts';
 import type { Config } from './config.ts';
 import { redisOf } from './redis-address.ts';
 
-/** Nodes of a Cluster that cannot be reached where it says they are would be tried for ever. */
+/** Nodes of a Cluster whose announced addresses are unreachable would be tried for ever. */
 const connectingMs = 10_000;
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { attemptDetailModes } from '../core/attempt-detail-mode.ts';
 import { count } from './config-values.ts';
 
-/** The variables that say how workers make attempts. */
+/** The variables for the attempts of workers. */
 export const workerEnvironment = {
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')

@@ -4,10 +4,10 @@ import { type Config, ConfigError, readConfig } from './config.ts';
 import { withoutLineBreak } from './file-variables.ts';
 
 const defaultOpsPort = 9090;
-/** Where the masters are that sentinels name, unless they say otherwise. */
+/** Default ports of the masters that sentinels name. */
 const redisPort = 6379;
 
-/** What a worker with this environment and these files (by path) would need of the network, or what it would say of its configuration instead of starting. */
+/** Network access that a worker with this environment and these files (by path) would need, or the configuration error that it would report instead of starting. */
 export function judgeWorkerEnvironment(
   environment: Record<string, string>,
   files: ReadonlyMap<string, string> = new Map(),

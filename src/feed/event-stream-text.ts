@@ -4,7 +4,7 @@ export function rowText({ type, json }: { type: string; json: string }, id: stri
   return `event: ${type}\nid: ${id}\ndata: ${json}\n\n`;
 }
 
-/** What the stream says of itself. Without an id the client stays where it is. */
+/** An event of the stream itself. Without an id the client keeps its position. */
 export function controlText(type: 'reset' | 'skipped' | 'reconnect' | 'revoked', data: object, id?: string): string {
   return `event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }

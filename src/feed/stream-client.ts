@@ -5,7 +5,7 @@ import { controlText, rowText } from './event-stream-text.ts';
 import type { StreamMetrics } from './metrics.ts';
 import type { StreamLimits } from './stream-limits.ts';
 
-/** Who wants rows, and which. */
+/** A client and its topics. */
 export interface StreamRequest {
   /** The real organization; it gets the rows of its webhooks, too. */
   organization: string;
@@ -14,20 +14,20 @@ export interface StreamRequest {
   matches(row: FeedRow): boolean;
   /** The row as JSON, and its name. */
   show(row: FeedRow): { type: string; json: string };
-  /** Whether the credentials still hold; rejects while nobody knows. */
+  /** Whether the credentials are valid; rejects while unknown. */
   isAllowed(): Promise<boolean>;
   /** Aborts when the client goes. */
   signal: AbortSignal;
 }
 
-/** Rows that a client has missed, in pages, each row with the id at which the client then stands. */
+/** Rows that a client has missed, in pages, each row with the id of the client's next position. */
 export type MissedRows = AsyncIterable<readonly { row: StoredRow; id: string }[]>;
 
 export interface StreamClientOptions {
   clock: Clock;
   limits: StreamLimits;
   metrics: StreamMetrics;
-  /** Where the live rows stand now, as an id. */
+  /** Current position of the live rows. */
   position: () => string;
   /** Called once, when nothing more is pushed. */
   onEnd: (client: StreamClient) => void;
@@ -45,7 +45,7 @@ interface WaitingRow {
 export class StreamClient {
   readonly request: StreamRequest;
   readonly #options: StreamClientOptions;
-  /** Where the live rows stood when the client came. */
+  /** The position of the live rows when the client came. */
   readonly #cameAt: string;
   readonly #broken = new AbortController();
   #pending: string[] = [];

@@ -19,7 +19,7 @@ const backoffMs = { first: 100, max: 2000 };
 /** How long a client that has seen more than this process waits for it. */
 const catchUpMs = 2000;
 const catchUpStepMs = 20;
-/** Pages of missed rows that a process reads at a time; further clients take turns. */
+/** Pages of missed rows that a process reads at a time; further clients wait. */
 const maxPages = 4;
 /** What clients that have not read the last event when the process ends have left for it. */
 const partingMs = 2000;
@@ -77,7 +77,7 @@ export class StreamHub {
     return this.#join(request);
   }
 
-  /** Tells all clients to connect again, and ends their answers. */
+  /** Makes all clients reconnect, and ends their responses. */
   close(): void {
     this.#closing.abort();
     const clients = this.#all();
@@ -269,7 +269,7 @@ export class StreamHub {
     else if (this.#rows.some((row, shard) => compareRows(row, now.rows[shard] ?? row) > 0)) await this.#restart('trimmed');
   }
 
-  /** Continues from the current end of the feeds, and tells all clients. */
+  /** Continues from the current end of the feeds, and notifies all clients. */
   async #restart(reason: 'epoch' | 'trimmed'): Promise<void> {
     this.#moveTo(await this.#options.reader.watch());
     for (const client of this.#all()) client.reset(reason, this.#position());

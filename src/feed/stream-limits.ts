@@ -11,7 +11,7 @@ export const streamLimits = {
   /** A client that reads nothing for so long, while there is something, is dropped. */
   drainMs: 10_000,
   heartbeatMs: 15_000,
-  /** How often credentials are judged again. */
+  /** Interval of credential checks. */
   recheckMs: 30_000,
   /** The wait that clients get before they connect again. */
   retryMs: 2000,

@@ -112,7 +112,7 @@ async function alertTargets(registry: RegistryReader, route: RouteRecord, type: 
   return (route.notifications?.emails ?? []).length > 0 ? [...targets, mailTarget(route.id)] : targets;
 }
 
-/** The channels that have the incidents of a route; none where it tells neither failures nor recoveries. */
+/** The channels that have the incidents of a route; none if it reports neither failures nor recoveries. */
 export async function pagersOf(registry: RegistryReader, route: RouteRecord | null): Promise<Pager[]> {
   if (route?.notifications === undefined || !(route.notifications.onFailure || route.notifications.onRecovery)) return [];
   const channels = await alertChannels(registry, route);

@@ -33,7 +33,7 @@ async function startWorker(): Promise<Program> {
   return program;
 }
 
-/** What the route's state in Redis says is still to be told: failures beyond the alerts that went out. */
+/** The unreported failures in the route's state in Redis: those beyond the alerts that went out. */
 async function untold(): Promise<number> {
   const [waiting, log] = await Promise.all([
     redis.client.hget(`${prefix}{s0}:al:rte_a`, hashFields.alerts.failed),

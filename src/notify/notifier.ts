@@ -10,7 +10,7 @@ import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
 import { type EntryPlace, ownEvents } from './own-event-payload.ts';
 
-/** What ends meanwhile is looked at together. */
+/** Ends meanwhile are processed together. */
 const gatherMs = 100;
 const retryMs = 2000;
 /** While another worker reads the log. */
@@ -32,9 +32,9 @@ export interface NotifierOptions extends AlertSources {
 }
 
 /**
- * Turns what ended at targets with alerts into alerts, and what happened where somebody wants to know it into Posthorn's own events, and queues them as
+ * Turns what ended at targets with alerts into alerts, and requested occurrences into Posthorn's own events, and queues them as
  * messages. Any number of workers may do so at the same time: every
- * step may be repeated, and what one leaves behind when it dies another finds at its next look at the shard.
+ * step may be repeated, and what a dead worker leaves behind another finds at its next check of the shard.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -51,7 +51,7 @@ export class Notifier {
     this.#unsubscribe = options.registry.onChange((changeKey) => this.#note(changeKey));
   }
 
-  /** Says that there may be something to look at in a shard. */
+  /** Signals that there may be work in a shard. */
   wake(shard: number): void {
     this.#lookIn(shard, gatherMs);
   }
@@ -85,7 +85,7 @@ export class Notifier {
     });
   }
 
-  /** Returns after how long what is left may be looked at. */
+  /** Returns the delay until the rest may be processed. */
   async #review(): Promise<number> {
     const { states, shards, logger } = this.#options;
     const [routes, channels] = [[...this.#changed.routes], [...this.#changed.channels]];
@@ -114,7 +114,7 @@ export class Notifier {
     planned?.cancel();
     const cancel = clock.after(ms, () => {
       this.#looks.delete(shard);
-      // One look at a time: what has come meanwhile is found by the next.
+      // One check at a time: later arrivals are found by the next.
       if (this.#underWay.has(shard)) this.#lookIn(shard, gatherMs);
       else this.#underWay.set(shard, this.#look(shard));
     });
@@ -159,7 +159,7 @@ export class Notifier {
   }
 
   /**
-   * Returns those for which there was no time. When not even the first can be sent in the time, or there is no room, all are dropped: alerts, and other
+   * Returns those that did not fit the time. When not even the first can be sent in the time, or Redis is full, all are dropped: alerts, and other
    * organizations, would wait for them.
    */
   async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {

@@ -103,7 +103,7 @@ test('an endpoint is told with its application when it is disabled, once', async
   expect(byType.get('endpoint.circuit_opened')).toMatchObject({ organization: 'org_a', data: target });
   expect(byType.get('message.dead_lettered')).toMatchObject({
     organization: 'org_a',
-    // Users know the whole event, not its part.
+    // Users see the whole event, not its part.
     data: { ...target, messageId, eventId: 'evt_whole', reason: 'endpoint_not_found', errorType: 'gone', responseStatus: 410 },
   });
   expect(ops.requests.map(({ headers }) => headers[hopHeader])).toEqual(['4', '4', '4']);

@@ -66,7 +66,7 @@ async function isWanted(registry: RegistryReader, org: string, { org: orgOfTarge
 
 interface Telling extends Pick<OwnPayload, 'type' | 'data'> {
   hop?: number;
-  /** What may be noted more than once: its time, and a name for it. Absent: the entry is the occurrence. */
+  /** What may be recorded more than once: its time, and its name. Absent: the entry is the occurrence. */
   occurrence?: { atMs: number; name: string };
 }
 
@@ -105,7 +105,7 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
   }
 }
 
-/** Something about an organization that may be noted more than once. `timeField`: the field of its data with the time at which it happened. */
+/** An occurrence in an organization that may be recorded more than once. `timeField`: the field of its data with the time at which it happened. */
 function occurred(
   type: string,
   { org, destinationId, reason, hop }: OwnEntry,

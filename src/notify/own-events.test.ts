@@ -109,7 +109,7 @@ async function sendAndFail(count: number): Promise<string[]> {
 const nothingUnderWay = () =>
   eventually(async () => {
     for (let shard = 0; shard < shards; shard++) expect(await redis.client.exists(`${prefix}{s${shard}}:ends`)).toBe(0);
-    // By now every event about them is accepted, and has its messages once no shard has any for another one.
+    // Every event about them is accepted, and has its messages once no shard has any for another one.
     for (let shard = 0; shard < shards; shard++) expect(await redis.client.xlen(`${prefix}{s${shard}}:out`)).toBe(0);
     expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0);
   });

@@ -42,7 +42,7 @@ function ownSource(enabled = true): void {
   registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn', enabled }));
 }
 
-/** A process that counts messages. `settled` resolves when all steps that it has come across are told. */
+/** A process that counts messages. `settled` resolves when all steps that it has reached are reported. */
 function countingProcess(client: RedisClient = world.redis.client) {
   const steps = new QuotaSteps({ redis: client, prefix, registry, shards: () => world.shards, logger: silentLogger });
   const telling: Promise<void>[] = [];

@@ -29,7 +29,7 @@ import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/system-clock.ts';
 
 const prefix = 'test:';
-/** The services listen where their URLs say, on an address of this machine alone. */
+/** The services listen at their URLs, on an address of this machine alone. */
 const address = `127.${43 + Math.floor(Math.random() * 200)}.${Math.floor(Math.random() * 250)}.${1 + Math.floor(Math.random() * 250)}`;
 const names = ['hooks.slack.com', 'discord.com', 'events.pagerduty.com', 'acme.webhook.office.com', 'prod-1.westeurope.logic.azure.com'];
 const mayListen = process.getuid?.() === 0;
@@ -94,7 +94,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** What the machine's resolver would say if the services were here. */
+/** The resolver of a machine that had the services. */
 const lookup: typeof systemLookup = Object.assign(
   (name: string, options: object, callback: (error: null, found: { address: string; family: number }[]) => void) => {
     expect(options).toMatchObject({ all: true });

@@ -11,7 +11,7 @@ export interface RedisAddress {
   sentinel?: { master: string; username?: string; password?: string };
   /** PEM texts, for `rediss://`. */
   tls?: RedisCertificates;
-  /** What of this may have changed meanwhile, as it is now: asked at every connect. Absent: nothing changes. */
+  /** Returns the current value of what may have changed; called at every connect. Absent: nothing changes. */
   current?: () => RedisSecrets;
 }
 

@@ -43,7 +43,7 @@ async function startNode(...slots: (readonly [string, string])[]): Promise<Redis
   return server;
 }
 
-/** `entry`: where the client begins, of all nodes the one that it asks for the others. */
+/** `entry`: the client's first node, from which it reads the others. */
 async function connect(port: number, entry: RedisServer): Promise<RedisClient> {
   await eventually('the cluster', 30_000, async () => {
     const state = String(await entry.client.call('cluster', 'INFO'));

@@ -43,7 +43,7 @@ async function connect(made: RedisClient): Promise<() => void> {
 }
 const command = (): RedisClient => commandConnection(`redis://127.0.0.1:${line.port}`);
 
-/** Puts the other server in the place of the first one. */
+/** Replaces the first server with the other one. */
 async function replace(): Promise<void> {
   line.cut();
   target.port = other.port;

@@ -4,7 +4,7 @@ import type { RedisClient } from './connection.ts';
 
 /** What a connection must pass, each time that it is made, before anything else is sent over it. */
 export interface ConnectionCheck {
-  /** The commands of `ask` are about these keys alone. */
+  /** The commands of `ask` use these keys alone. */
   keys: readonly string[];
   /** Rejects when nothing may be sent to the server at the other end. */
   ask(redis: RedisClient): Promise<void>;
@@ -17,10 +17,10 @@ type Send = (...sent: Arguments) => unknown;
 const setup: ReadonlySet<string> = new Set(['asking', 'auth', 'client', 'cluster', 'hello', 'info', 'readonly', 'select']);
 
 /**
- * Holds the commands of a connection until `check.ask` has succeeded over it, those among them that ioredis sends again after the connection broke.
- * They are rejected with UNAVAILABLE when it fails, and the next command asks again. Each connection to a node of a Cluster is held by itself, because it
- * breaks, and sends again, by itself: while the node that has `check.keys` is away, the others that have passed go on.
- * Returns a function after which the next command asks again.
+ * Holds the commands of a connection until `check.ask` has succeeded over it, including those that ioredis resends after the connection broke.
+ * They are rejected with UNAVAILABLE when it fails, and the next command retries. Each connection to a node of a Cluster is held by itself, because it
+ * breaks, and resends, by itself: while the node that has `check.keys` is down, the others that have passed continue.
+ * Returns a function that forces another check.
  */
 export function gateConnection(client: RedisClient, check: ConnectionCheck): () => void {
   const ask = (): Promise<void> => check.ask(client);

@@ -6,13 +6,13 @@ export type RedisClient = Redis | Cluster;
 
 const minTls = { minVersion: 'TLSv1.2' } as const;
 const reconnectCeilingMs = 2000;
-/** A connection whose other end is silent for this much longer than a command may take is closed and made anew. */
+/** A connection whose other end is silent for this much longer than a command may take is reopened. */
 const silenceMarginMs = 4000;
-/** How often a connection to a Cluster asks for its slots unbidden; it also does when it is redirected. */
+/** Interval at which a connection to a Cluster reloads its slots; it also does when it is redirected. */
 const slotsRefreshMs = { command: 10_000, blocking: 60_000 };
 
 /**
- * For commands and scripts. A command fails after `commandTimeoutMs` and is not queued while Redis is away; its effect
+ * For commands and scripts. A command fails after `commandTimeoutMs` and is not queued while Redis is down; its effect
  * is then unknown, so every writing script is idempotent. ioredis re-sends what was in flight when a connection broke.
  */
 export function commandConnection(address: RedisAddress, options?: { commandTimeoutMs?: number; name?: string }): RedisClient;
@@ -29,7 +29,7 @@ export function commandConnection(
   });
 }
 
-/** For BLPOP, XREAD BLOCK and the like: one reader each. `blockMs` is the longest block that the reader asks for. */
+/** For BLPOP, XREAD BLOCK and the like: one reader each. `blockMs` is the longest block of the reader. */
 export function blockingConnection(
   address: RedisAddress | string,
   { blockMs, name = 'posthorn-blocking' }: { blockMs: number; name?: string },
@@ -69,7 +69,7 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
       redisOptions: options,
     };
     const client = new Cluster(nodes, cluster);
-    // What the pool makes, and what is copied from these connections: the one that asks for the slots, the one of subscriptions.
+    // Connections of the pool, and copies of these: the one that reads the slots, the one of subscriptions.
     if (current !== undefined) client.on('+node', (node: Redis) => followSecrets(node.options, usesTls, current));
     return client;
   }
@@ -114,7 +114,7 @@ export function mastersOf(redis: RedisClient): Redis[] {
 }
 
 /**
- * Follows the connections to the nodes of a Cluster, which break and are made anew while the whole is `ready`; does nothing for another client.
+ * Follows the connections to the nodes of a Cluster, which break and are reopened while the whole is `ready`; does nothing for another client.
  * `isServed`: a master is connected, or has not been needed yet.
  */
 export function watchNodes(

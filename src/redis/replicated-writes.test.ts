@@ -18,7 +18,7 @@ const opened: RedisClient[] = [];
 let alone: RedisServer;
 let primary: RedisServer;
 let replica: RedisServer;
-/** Lets a replica that was frozen go on. */
+/** Resumes a frozen replica. */
 let thaw = (): void => {};
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ async function openStores({ url, client: redis }: Pick<RedisServer, 'url' | 'cli
   };
 }
 
-/** How often the server has been asked to wait. */
+/** Number of WAIT commands that the server got. */
 async function waits({ client }: RedisServer): Promise<number> {
   return Number(/^cmdstat_wait:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0);
 }
@@ -113,7 +113,7 @@ test('where no replica follows nothing is waited for', async () => {
 });
 
 test('an acknowledgement on another connection than that of the change counts for nothing', async () => {
-  // Resets the connection that asks to wait, once; what comes through it next knows nothing of the change.
+  // Resets the connection that sends WAIT, once; its next commands are unaware of the change.
   let resets = 0;
   const line = createServer((near) => {
     const far = connect(primary.port, '127.0.0.1');

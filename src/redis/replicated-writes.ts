@@ -109,7 +109,7 @@ export class ReplicatedWrites {
     // A Cluster sends the two where the key is; WAIT itself names none.
     const waiting = this.#redis.pipeline().exists(key).wait(1, this.#limitMs).exec();
     const [, [, replicas] = []] = (await waiting.catch(() => null)) ?? [];
-    // Nor does it say anything of this server once the slot has moved.
+    // Nor does it describe this server once the slot has moved.
     if (server.closes !== closes || server !== this.#serverOf(key)) return false;
     if (Number(replicas) > 0) return true;
     server.doubtUntilMs = this.#clock.now() + doubtMs;

@@ -5,7 +5,7 @@ import { throwUnavailable } from './unavailable.ts';
 const swapScript = new Script(new URL('./scripts/swap-field.lua', import.meta.url));
 
 /**
- * Rewrites the values of a hash in place, each by itself, so that it can be stopped and repeated. `rewrite` answers null for what stays.
+ * Rewrites the values of a hash in place, each by itself, so that it can be stopped and repeated. `rewrite` returns null to keep one.
  * What somebody else changes meanwhile is left to them. Returns how many were rewritten; UNAVAILABLE without Redis.
  */
 export async function rewriteHash(

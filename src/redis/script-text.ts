@@ -29,9 +29,9 @@ const namedParts = new WeakMap<FieldTables, WeakMap<ScriptPart, ScriptPart>>();
 const noTables: FieldTables = {};
 
 /**
- * Returns a script with its includes. A line `-- @include "<file>"` stands for the file of that name, relative to the one that the line is in; an
+ * Returns a script with its includes. A line `-- @include "<file>"` is replaced by the file of that name, relative to the one that the line is in; an
  * include names at its top the includes that it needs itself. Each file is taken once, where it is needed first, so that
- * what a file needs always stands before it. A field `F.<hash>.<word>` stands for the text of the short name that `tables` has for it:
+ * a file always follows its includes. A field `F.<hash>.<word>` is replaced by the text of the short name that `tables` has for it:
  * `F.target.circuit_state` is `'cs'` where the table `target` has `circuitState: 'cs'`. Files are read, and scripts expanded, once per process.
  *
  * Throws with file and line when an include is missing, when it includes itself over others, when a line of that kind does not parse, or when the tables do

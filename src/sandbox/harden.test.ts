@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 
-/** In a process of its own: what it takes away is gone for good. */
+/** In a process of its own: what it removes is gone for good. */
 async function inHardenedProcess(expression: string): Promise<string> {
   const code = `import { harden } from ${JSON.stringify(new URL('./harden.ts', import.meta.url))}; harden(); console.log(${expression});`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', code]);

@@ -4,7 +4,7 @@ const doors = ['fetch', 'WebSocket', 'EventSource', 'XMLHttpRequest', 'navigator
 const shared = [Object, Array, Function, String, Number, Boolean, RegExp, Date, Error, Promise, Map, Set];
 
 /**
- * Makes this process a poor place for code that escapes: prototypes take no new properties, no value leads to a constructor of
+ * Hardens this process against code that escapes: prototypes take no new properties, no value leads to a constructor of
  * functions, and there is no network. The engines load before.
  */
 export function harden(): void {

@@ -1,4 +1,4 @@
-/** What goes to a process of the sandbox and what comes back. Only texts and numbers cross; a payload is there without a byte order mark. */
+/** Messages to and from a process of the sandbox. Only texts and numbers cross; a payload is there without a byte order mark. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { PayloadFormat } from '../core/readable-payload.ts';
@@ -12,7 +12,7 @@ export type Job =
   /** `schemas` and `payload` are JSON texts; `maxProblems`: the check against a schema ends after so many. */
   | { task: 'validate'; schemas: readonly string[]; payload: string; maxProblems: number }
   | { task: 'check-schema'; schema: string }
-  /** What an event of a source with a large payload is asked: its filters, and the texts at some paths. */
+  /** The evaluation of a large payload's event: its filters, and the texts at some paths. */
   | {
       task: 'judge';
       /** JSON text of the definitions: between processes an `ExactNumber` would be an object. */
@@ -45,12 +45,12 @@ export interface SchemaProblem {
   message: string;
 }
 
-/** Goes before a job with a large payload: that piece by piece, in the place of the text in the job. */
+/** Precedes a job with a large payload: that, in chunks, instead of the text in the job. */
 export interface PayloadPiece {
   piece: Uint8Array;
 }
 
-/** A job with a payload that went before it, and what its sender says of that; null: it is read as it is. */
+/** A job with a payload that precedes it, and its content type; null: it is read as it is. */
 export interface LargeJob {
   job: Job;
   format: PayloadFormat | null;
@@ -70,7 +70,7 @@ export function unchecked(reason: string): SchemaProblem {
 }
 
 export const sandboxLimits = {
-  /** Of computing: JavaScript and Liquid are stopped by themselves, and anything is broken off after `hardDeadlineMs` unless the machine has not let it compute. */
+  /** Of computing: JavaScript and Liquid are stopped by themselves, and anything is aborted after `hardDeadlineMs` unless the machine has not let it compute. */
   computingMs: 1000,
   hardDeadlineMs: 2000,
   /** Of the schemas of one event: those that have not begun by then count as unchecked. */

@@ -5,7 +5,7 @@ import type { FilterDefinition } from '../core/records.ts';
 import { textAt } from '../core/text-at.ts';
 import type { Job, Judgement } from './jobs.ts';
 
-/** What the filters of an event say, and the texts in its payload that somebody looks for. */
+/** The filter results of an event, and the requested texts in its payload. */
 export function judge({ filters, headers, query, fields, payload: text }: Extract<Job, { task: 'judge' }>): Judgement {
   const payload = readJson(text);
   const budget = new MatchBudget();

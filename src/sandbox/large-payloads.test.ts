@@ -100,7 +100,7 @@ describe('a payload above 1 MiB', () => {
       order.push(part);
     };
     const [greedy, refused] = [[] as Promise<void>[], [] as unknown[]];
-    // One is under way; of the 43 places of those that wait, a source gets what leaves some to its siblings.
+    // One is under way; of the 43 waiting slots, a source gets what leaves some to its siblings.
     for (let i = 0; i < 1 + 43; i++) greedy.push(judge('src_a').catch((error: unknown) => void refused.push(error)));
     const sibling = judge('src_b');
     await sibling;

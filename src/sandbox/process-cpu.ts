@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** USER_HZ of proc_pid_stat(5), 100 on every Linux of today. */
 const msPerTick = 10;
 
-/** Processor time of a process so far in ms, with all its threads; null where /proc does not tell it. */
+/** Processor time of a process so far in ms, with all its threads; null without /proc. */
 export function processCpuMs(pid: number): number | null {
   let stat: string;
   try {

@@ -10,15 +10,15 @@ import { processCpuMs } from './process-cpu.ts';
 /** How a process ends for which the code is to blame: V8 aborts when the heap is full. */
 const crashes: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS']);
 const startDeadlineMs = 20_000;
-/** For code that the machine does not let compute; then it is given up, and is not to blame. */
+/** For code that the machine does not let compute; then it is aborted, without blame. */
 const starvedDeadlines = 3;
 
-/** Node runs the TypeScript of the source tree as it is; beside a built module stands a built one. */
+/** Node runs the TypeScript of the source tree directly; beside a built module is a built one. */
 const body = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './process-body.ts' : './process-body.js', import.meta.url));
 const source = fileURLToPath(new URL('../', import.meta.url));
 const packages = realpathSync(createRequire(import.meta.url).resolve('jsonata')).replace(/(?<=[\\/]node_modules[\\/]).*$/s, '');
 
-/** What goes before its job piece by piece, and what its sender says of it; null: it is read as it is. */
+/** Chunks that precede its job, and their content type; null: it is read as it is. */
 export interface LargePayload {
   payload: Buffer;
   format: PayloadFormat | null;
@@ -55,7 +55,7 @@ export class SandboxProcess {
 
   /**
    * Rejects when no process could be started, when somebody else has ended it, or when the machine gave it no time to compute; what the
-   * code does wrong is a reply. `onStart`: the job begins now. `large`: its payload, of which the job then has nothing.
+   * code does wrong is a reply. `onStart`: called when the job begins. `large`: its payload, of which the job then has nothing.
    */
   async run(job: Job, onStart: () => void, large: LargePayload | null = null): Promise<Reply> {
     this.#starting ??= this.#start();
@@ -161,7 +161,7 @@ export class SandboxProcess {
     });
   }
 
-  /** Unless another one has taken its place. */
+  /** Unless another one has replaced it. */
   #forget(child: ChildProcess): void {
     if (this.#current !== child) return;
     this.#starting = null;

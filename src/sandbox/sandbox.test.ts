@@ -285,7 +285,7 @@ test('slow transforms of one organization do not hold up those of another', asyn
         () => slowDone++,
         () => {},
       );
-    // Given up, when the machine does not let it compute.
+    // Aborted, when the machine does not let it compute.
     await slow[0]?.catch(() => undefined);
     for (let i = 0; i < 50; i++) await shared.transform({ organization: 'org_b' }, { type: 'jsonata', code: 'payload.amount' }, event());
     expect(slowDone).toBeLessThan(12);

@@ -31,7 +31,7 @@ const limits = {
 };
 
 interface Waiting {
-  /** Called at its turn: what waits has no text of its payload. */
+  /** Called at its start: a waiting job has no text of its payload. */
   job: () => Job;
   /** A payload that goes piece by piece before its job. */
   large: LargePayload | null;
@@ -56,23 +56,23 @@ export interface TransformEvent {
   /** JSON text of everything but the payload. */
   description: string;
   payload: Buffer;
-  /** What the sender says of the payload. Default: nothing, and it is read as it is. */
+  /** Content type of the payload. Default: none, and it is read as it is. */
   format?: PayloadFormat | null;
 }
 
-/** What a job looks at. `isLarge`: in the process for such payloads, which reads it by its format, if there is one. */
+/** Input of a job. `isLarge`: in the process for such payloads, which reads it by its format, if there is one. */
 interface ReadPayload extends LargePayload {
   isLarge: boolean;
 }
 
-/** `format`: what the sender says of the payload; absent: it is read as it is. */
+/** `format`: content type of the payload; absent: it is read as it is. */
 interface PayloadOptions {
   format?: PayloadFormat | null;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits. Organizations take turns, and so do the sources
+ * Runs users' code (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits. Organizations alternate, and so do the sources
  * and routes of each. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs
  * in a process for such payloads alone, which has more memory and time: one job at a time. See docs/decisions/0010-sandbox-process.md.
  */
@@ -120,7 +120,7 @@ export class Sandbox {
     return { problem: problemOf(reply) };
   }
 
-  /** What filters say of an event with a large payload, and the texts at some paths of it. `signal`: nobody waits for the answer any more. */
+  /** Filter results of an event with a large payload, and the texts at some paths of it. `signal`: the result is no longer needed. */
   async judge(
     owner: TurnOwner,
     asked: { filters: readonly FilterDefinition[]; headers: IncomingHttpHeaders; query: QueryParameters; fields: readonly string[] },
@@ -191,7 +191,7 @@ export class Sandbox {
     for (const process of this.#processes) process.close();
   }
 
-  /** A small payload is made readable here, a large one, and one that becomes large by it, in the process that looks at it. */
+  /** A small payload is made readable here, a large one, and one that becomes large by it, in the process that parses it. */
   #read(payload: Buffer, format: PayloadFormat | null): { read: ReadPayload; problem: string | null } {
     if (payload.length > wholePayloadBytes || format === null)
       return { read: { payload, format, isLarge: payload.length > wholePayloadBytes }, problem: null };
@@ -200,7 +200,7 @@ export class Sandbox {
     return { read: { payload: bytes, format: null, isLarge: bytes.length > wholePayloadBytes }, problem };
   }
 
-  /** Runs a job that looks at a payload, the large ones elsewhere. */
+  /** Runs a job that reads a payload, the large ones elsewhere. */
   #runWith(
     owner: TurnOwner,
     job: (text: string) => Job,

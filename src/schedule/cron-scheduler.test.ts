@@ -63,7 +63,7 @@ function remove(id: string): void {
   registry.remove('cronJob', id);
 }
 let schedulers = 0;
-/** Schedulers of this test that were not told to stop. */
+/** Schedulers of this test that were not stopped. */
 const running = new Set<string>();
 function scheduler(): { stop(): Promise<void>; kill(): void } {
   const id = `s${++schedulers}`;
@@ -160,7 +160,7 @@ describe('a scheduler', () => {
     await passTime(minuteMs);
     expect(await queued()).toHaveLength(10);
     first.kill();
-    // A killed one does not end its turn.
+    // A killed one does not release its lock.
     await redis.client.set(`${prefix}{cron}:turn`, 'killed', 'PX', 600_000);
     await passTime(minuteMs);
     expect(await queued()).toEqual([]);
@@ -266,7 +266,7 @@ describe('a scheduler whose clock is an hour fast', () => {
     await eventually(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
     const seenMs = Number((await redis.client.hget(`${prefix}{cron}:slots`, 'cron_a'))?.split(' ')[0]);
     expect(seenMs).toBeLessThanOrEqual(systemClock.now());
-    // Its clock runs while that of Redis stands nearly still.
+    // Its clock runs while that of Redis is nearly stopped.
     await passTime(2 * minuteMs);
     const claimed = [...(await runs.lastSlots()).values()];
     expect(claimed.filter((slotMs) => slotMs > systemClock.now() + 2000)).toEqual([]);
@@ -357,7 +357,7 @@ describe('a run', () => {
     );
     expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0);
     expect(await queued()).toEqual([]);
-    // The worker was only stopped: what it says now does not count.
+    // The worker was only stopped: its report does not count.
     await executions.write({
       id: 'exec_1',
       jobId: 'cron_a',

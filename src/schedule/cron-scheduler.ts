@@ -23,7 +23,7 @@ export interface CronSchedulerOptions {
   logger: Logger;
 }
 
-/** Who has the turn says so more often than it ends: a killed scheduler is replaced within these. */
+/** The lock is renewed more often than it expires: a killed scheduler is replaced within these. */
 const turnMs = 15_000;
 const turnEveryMs = 5000;
 /** A missed slot is made up once if it is at most this old; older ones are skipped, so that an outage is not followed by a burst of runs. */
@@ -41,7 +41,7 @@ interface Job {
 
 /**
  * Claims the slots of all cron jobs as they come, and gives their runs to the workers. Any number of processes may run it, with Redis
- * alone: one of them has the turn, and a slot is claimed once, whichever claims it.
+ * alone: one of them has the lock, and a slot is claimed once, by any of them.
  */
 export class CronScheduler {
   readonly #options: CronSchedulerOptions;
@@ -60,7 +60,7 @@ export class CronScheduler {
     this.#options = options;
   }
 
-  /** Until the signal aborts; whatever Redis does, it waits and goes on. */
+  /** Until the signal aborts; waits and continues while Redis fails. */
   async run(signal: AbortSignal): Promise<void> {
     const { registry, runs, clock, logger, id } = this.#options;
     const unsubscribe = registry.onChange((changeKey) => this.#note(changeKey));
@@ -159,7 +159,7 @@ export class CronScheduler {
     }
   }
 
-  /** A job whose record cannot be read stays as it was; the others go on. */
+  /** A job whose record cannot be read stays as it was; the others continue. */
   async #read(id: string): Promise<CronJobRecord | null | 'unreadable'> {
     const { registry, logger } = this.#options;
     try {
@@ -263,7 +263,7 @@ export class CronScheduler {
     return this.#options.clock.now() - this.#aheadMs;
   }
 
-  /** A change wakes who has the turn. */
+  /** A change wakes the lock's holder. */
   async #sleep(ms: number, signal: AbortSignal, isWoken: boolean): Promise<void> {
     const woken = new AbortController();
     this.#wake = isWoken ? () => woken.abort() : () => {};

@@ -1,6 +1,6 @@
 import type { Place } from '../../runtime/manifests/places.ts';
 
-/** Something that is wrong with a manifest, that has no effect, or that cannot be judged without the cluster. Its place is that of the field, or of what is around it. */
+/** Something in a manifest that is wrong, has no effect, or cannot be checked without the cluster. Its position is that of the field, or of what is around it. */
 export interface LintFinding extends Place {
   severity: 'error' | 'warning';
   file: string;

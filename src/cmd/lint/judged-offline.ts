@@ -21,7 +21,7 @@ import { allKnown, memoryWebhookSinks } from './memory-sinks.ts';
 
 export interface OfflineOptions {
   keyring: Keyring;
-  /** By which addresses are judged that no worker reaches. */
+  /** Rules for addresses that no worker reaches. */
   reach: WorkerReach;
   allowsPlatformIdentity: boolean;
   mailDomains: readonly string[];

@@ -36,7 +36,7 @@ export interface LintOptions {
   isPartial: boolean;
 }
 
-/** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
+/** Known only in the cluster: Secrets that others make, and the keys that sealed values open with. */
 const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
 /** What other files may hold, those of another organization too. */
 const missingObject = /(?<!Key)NotFound$|^RefNotPermitted$/;
@@ -44,7 +44,7 @@ const missingObject = /(?<!Key)NotFound$|^RefNotPermitted$/;
 const ofAnother = /(NotReady|NotProgrammed)$/;
 
 /**
- * Judges manifests as a cluster that has nothing else would, and writes what is wrong, a line each, or one JSON object. Returns the exit code: 0 when
+ * Checks manifests as an otherwise empty cluster would, and writes findings, a line each, or one JSON object. Returns the exit code: 0 when
  * there is no error, 1 when there is one. Throws INVALID_CONFIG for a path that cannot be read.
  */
 export async function lint(config: Config, options: LintOptions, write: (line: string) => void): Promise<number> {
@@ -70,7 +70,7 @@ export async function lint(config: Config, options: LintOptions, write: (line: s
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** By file as they were given, and by place. */
+/** By file as they were given, and by position. */
 function inOrder(files: readonly string[], findings: readonly LintFinding[]): LintFinding[] {
   const numbers = new Map(files.map((file, index) => [file, index]));
   const numberOf = ({ file }: LintFinding): number => numbers.get(file) ?? 0;
@@ -115,14 +115,14 @@ function admission(found: FoundObject): JudgedAlone {
   return { found, isAdmitted: true, findings: idle.map((cause) => told('warning', 'NoEffect', cause)) };
 }
 
-/** The object as it is written, with the parts that an `ApplyObject` has no place for, in the namespace where kubectl would put it. */
+/** The object as written, with the parts that an `ApplyObject` lacks, in the namespace where kubectl would put it. */
 function asSent({ object, written }: FoundObject): unknown {
   return isRecord(written)
     ? { ...written, metadata: { ...(isRecord(written['metadata']) && written['metadata']), ...object.metadata } }
     : object;
 }
 
-/** What the controllers would say of the objects that the API server takes. */
+/** Conditions of the controllers on the objects that the API server accepts. */
 async function judged(found: readonly FoundObject[], config: Config, { isPartial }: LintOptions): Promise<LintFinding[]> {
   const store = new MemoryStore(systemClock);
   const assumed = assumedOrganizations(found.map(({ object }) => object));

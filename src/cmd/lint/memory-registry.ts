@@ -20,7 +20,7 @@ export class MemoryRegistry implements RegistryPublisher {
   async publish<K extends RecordKind>(_epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean> {
     if ('org' in record) {
       const { org } = record;
-      // The compiler cannot tie a kind that it does not know to its record.
+      // The compiler cannot tie a generic kind to its record.
       const claims = indexEntries({ kind, record } as KindAndRecord).filter(({ isClaimed }) => isClaimed);
       const names = claims.map(({ index, field }) => `${index} ${field}`);
       if ((this.#owners.get(record.id) ?? org) !== org) throw idIsOwned(record.id, this.#owners.get(record.id) ?? '');

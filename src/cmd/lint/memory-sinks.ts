@@ -12,7 +12,7 @@ interface WebhookRecord {
   managedBy: string;
 }
 
-/** Where webhook records go that nothing is delivered by: their ids and names are judged as the webhook store judges them. */
+/** Where webhook records go that are not delivered by: their ids and names are validated as in the webhook store. */
 export function memoryWebhookSinks(publisher: FencedPublisher): WebhookSinks {
   return {
     eventType: registrySink(publisher, 'eventType'),
@@ -60,7 +60,7 @@ function memorySink<Published extends WebhookRecord>(
   };
 }
 
-/** What the API has made stands in no manifest: everything that a replay names may exist. */
+/** Objects of the API are in no manifest: everything that a replay names may exist. */
 export const allKnown: KnownWebhooks = {
   applicationsById: async () => new Map(),
   endpointsById: async () => new Map(),

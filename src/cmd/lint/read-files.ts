@@ -10,7 +10,7 @@ import { manifestPaths } from '../../runtime/manifests/read-directory.ts';
 import { fileFindings } from './file-findings.ts';
 import type { LintFinding } from './finding.ts';
 
-/** An object and the file that it stands in. */
+/** An object and its file. */
 export interface FoundObject extends ReadObject {
   file: string;
 }

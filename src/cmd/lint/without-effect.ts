@@ -9,8 +9,8 @@ import { type Kind, kindPath, type SpecOf } from '../../resources/kinds.ts';
 type IsWritten = (field: string) => boolean;
 
 /**
- * Returns the fields that the API server takes and that change nothing as the object stands. `spec`: as it was admitted, with its defaults; `written`: the object as
- * it is written. What depends on the time, on other objects or on the installation is not judged.
+ * Returns the fields that the API server accepts and that have no effect in the object. `spec`: as it was admitted, with its defaults; `written`: the object as
+ * it is written. What depends on the time, on other objects or on the installation is not checked.
  */
 export function withoutEffect(kind: Kind, spec: unknown, written: unknown): Cause[] {
   const isWritten: IsWritten = (field) => valueAt(written, `spec.${field}`.split('.')) !== undefined;

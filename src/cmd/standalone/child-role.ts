@@ -7,10 +7,10 @@ import type { Component } from '../../runtime/supervisor.ts';
 import { askOps } from '../ask-ops.ts';
 import { missingOf } from '../readiness.ts';
 
-/** What a role's process tells the standalone that started it: where it answers, and what it lacks whenever that changes. */
+/** Messages of a role's process to the standalone that started it: its address, and what it lacks whenever that changes. */
 const childMessage = z.union([z.object({ opsPort: z.int() }), z.object({ missing: z.string().nullable() })]);
 
-/** How often it is asked whether it still answers. */
+/** Interval of its liveness checks. */
 const pollMs = 5000;
 const requestDeadlineMs = 3000;
 
@@ -98,7 +98,7 @@ export class ChildRole implements Component {
     void ended.then(cancel);
   }
 
-  /** One that tells nothing any more may hang. */
+  /** A silent one may hang. */
   async #watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);

@@ -1,6 +1,6 @@
 /**
  * One Prometheus text out of several processes': every sample gets the label `process`, and the samples of a metric
- * stand together below one HELP and TYPE, as the format asks.
+ * are grouped below one HELP and TYPE, as the format requires.
  */
 export function mergeMetrics(texts: readonly { process: string; text: string }[]): string {
   const families = new Map<string, { head: string[]; samples: string[] }>();

@@ -159,7 +159,7 @@ export class OwnRedis implements Component {
   }
 
   #arguments(): string[] {
-    // Half of the memory leaves room for the rewrite of the append-only file and for the other processes.
+    // Half of the memory remains for the rewrite of the append-only file and for the other processes.
     const maxMemoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.MAX_SAFE_INTEGER) / 2);
     return [
       '--port',

@@ -11,12 +11,12 @@ import type { SecretsConfig } from '../secrets-config.ts';
 /** What standalone keeps in its data directory, readable by its user only. */
 export interface StandaloneSecrets {
   encryptionKeys: readonly EncryptionKey[];
-  /** Where they stand; undefined: they were given. */
+  /** Their file; undefined: they were given. */
   encryptionKeysFile: string | undefined;
   apiKey: string;
-  /** Where it stands; undefined: it was given. */
+  /** Its file; undefined: it was given. */
   apiKeyFile: string | undefined;
-  /** The API key was made right now, so nobody knows it yet. */
+  /** The API key was just made, so no user has it yet. */
   isApiKeyNew: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 const pollMs = 50;
 
 /**
- * Waits until the controller has judged each object as it stands now, whatever its judgement. False when the deadline
+ * Waits until the controller has reconciled each object in its current form, whatever the result. False when the deadline
  * passes or the signal aborts before.
  */
 export async function waitUntilJudged(

@@ -2,7 +2,7 @@
 -- KEYS[1]  the hash
 -- ARGV[1]  the field
 -- ARGV[2]  what was read
--- ARGV[3]  what takes its place
+-- ARGV[3]  its new value
 -- Returns 1, or 0 when the field has another value meanwhile, or is gone. Repeated after it was done, it returns 0.
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return 0

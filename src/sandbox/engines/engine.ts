@@ -9,7 +9,7 @@ export interface EngineInput {
   payload: string;
   /** The payload is above 1 MiB, and takes more memory and time. */
   isLarge?: boolean;
-  /** Called when the output may say something else than was meant. */
+  /** Called when the output may differ from what was meant. */
   warn?: (warning: string) => void;
 }
 

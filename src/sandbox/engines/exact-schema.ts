@@ -14,7 +14,7 @@ export interface ExactValue {
   containers: WeakMap<object, object>;
 }
 
-/** Whether a JSON text has a number that no double says. */
+/** Whether a JSON text has a number that no double represents. */
 export function needsExactNumbers(json: string): boolean {
   const places = inexactNumbers(json);
   for (let i = 0; i < places.length; i += 2) if (!isDouble(jsonNumber(json.slice(places[i], places[i + 1])))) return true;
@@ -45,7 +45,7 @@ export function exactValue(json: string): ExactValue {
   }
 }
 
-/** A double that is whole when the number is, and never infinite: which kind of number it is is all that the validator judges by itself. */
+/** A double that is whole when the number is, and never infinite: the validator itself checks only the kind of a number. */
 function standIn(number: ExactNumber): number {
   if (isDouble(number)) return number.double;
   const { digits, exponent } = number.decimal;
@@ -77,7 +77,7 @@ function written(data: unknown, { parentData, parentDataProperty }: DataValidati
   return original === undefined ? data : Reflect.get(original, parentDataProperty);
 }
 
-/** Replaces the keywords that look at the size of numbers, or at whether values are equal, by such as look at all digits of both. */
+/** Replaces the keywords that compare the size of numbers, or the equality of values, by such as compare all digits of both. */
 export function useExactKeywords(ajv: Ajv, { containers }: ExactValue): void {
   const ofSchema = (keyword: string, parentSchema: object): unknown => Reflect.get(containers.get(parentSchema) ?? parentSchema, keyword);
 

@@ -41,7 +41,7 @@ const outputOf = `(value, transform) => {
   return f === null ? value : f(globalThis.event);
 }`;
 
-/** Doubles that JSON writes as something else become texts that begin with the mark. */
+/** Doubles that JSON cannot represent become texts that begin with the mark. */
 const textWithMarks = `(value, mark) => JSON.stringify(value, (_key, member) =>
   Object.is(member, -0) ? mark + '-0' : member === Infinity || member === -Infinity ? mark + member : member)`;
 
@@ -158,7 +158,7 @@ function computedMs(): number {
   return (user + system) / 1000;
 }
 
-/** Values of one run, which are let go of together with it. */
+/** Values of one run, which are released together with it. */
 class Run {
   readonly context: QuickJSContext;
   readonly #scope: Scope;

@@ -39,7 +39,7 @@ const options: Options = {
   code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
 };
 
-/** In the place of the validator's own, which divides doubles: 19.99 would be no multiple of 0.01. */
+/** Replaces the validator's own, which divides doubles: 19.99 would be no multiple of 0.01. */
 const multipleOf: FuncKeywordDefinition = {
   keyword: 'multipleOf',
   type: 'number',
@@ -51,7 +51,7 @@ const multipleOf: FuncKeywordDefinition = {
   },
 };
 
-/** Digits of a second beyond these are not looked at: as a double, 59 and many nines would be 60. */
+/** Digits of a second beyond these are ignored: as a double, 59 and many nines would be 60. */
 const fractionOfSecond = /(\.\d{6})\d+/;
 
 function readTimesOfAnyPrecision(ajv: Ajv): void {
@@ -105,7 +105,7 @@ export function validate(schemas: readonly string[], payload: string, maxProblem
 }
 
 interface Checking {
-  /** Numbers are looked at as they are written: some are no doubles. */
+  /** Numbers are read as they are written: some are no doubles. */
   isExact: boolean;
   maxProblems: number;
 }

@@ -56,7 +56,7 @@ function withoutFunctions(_key: string, value: unknown): unknown {
 }
 
 /**
- * Members by which the library knows functions and sequences of its own among the objects that it works on, and the values for which it does. With them a
+ * Members by which the library identifies functions and sequences of its own among the objects that it works on, and the values for which it does. With them a
  * sender would make an object disappear, replace the context, or bind variables of the expression.
  */
 const marks: Readonly<Record<string, (value: unknown) => boolean>> = {

@@ -13,7 +13,7 @@ function keyOf(double: number): Key {
 const maxTold = 3;
 
 /**
- * What the numbers of an event are written as that code sees as doubles, so that what it hands on unchanged keeps its digits: a double that stands in
+ * The spelling of an event's numbers that code sees as doubles, so that unchanged numbers keep their digits in its output: a double that is in
  * the output for one text of the input alone is written as that text.
  */
 export class KeptNumbers {
@@ -21,7 +21,7 @@ export class KeptNumbers {
   readonly #texts: ReadonlyMap<Key, string | null>;
   readonly #values: ReadonlyMap<Key, readonly string[]>;
   readonly #lost = new Set<Key>();
-  /** Stands in JSON text for a double that has no text of its own there. Random, so that no output has it. */
+  /** Represents a double in JSON text that has no text of its own there. Random, so that no output has it. */
   readonly mark = randomUUID();
 
   private constructor(texts: ReadonlyMap<Key, string | null>, values: ReadonlyMap<Key, readonly string[]>) {
@@ -29,7 +29,7 @@ export class KeptNumbers {
     this.#values = values;
   }
 
-  /** Of JSON texts, and of others, whose numbers are none of JSON; null when a double says all that the numbers do. */
+  /** Of JSON texts, and of others, whose numbers are none of JSON; null when doubles represent all of the numbers. */
   static of(texts: readonly string[]): KeptNumbers | null {
     const kept = new Map<Key, string | null>();
     const values = new Map<Key, string[]>();
@@ -57,7 +57,7 @@ export class KeptNumbers {
       const others = values.get(key) ?? [];
       const isNew = others.length <= maxTold && others.every((other) => compareNumbers(jsonNumber(other), number) !== 0);
       if (known === undefined) kept.set(key, written);
-      // Of the same value in two forms either will do, unless a double says it.
+      // Of the same value in two forms either will do, unless a double represents it.
       else if (isNew || others.length > maxTold || isDouble(number)) kept.set(key, null);
       if (isNew) values.set(key, [...others, written]);
     }

@@ -12,7 +12,7 @@ const maxExactDigits = 1e15;
 const maxExactPower = 22;
 
 /**
- * Whether numbers are multiples of the divisor as JSON writes both, in decimals: 19.99 is one of 0.01, though neither double is what it says. Of an
+ * Whether numbers are multiples of the divisor as JSON writes both, in decimals: 19.99 is one of 0.01, though neither double is exact. Of an
  * integer beyond 2^53 either the double itself or its shortest decimal may be the multiple, since it is unknown which of the two was written.
  */
 export function multiplesOf(divisor: number): (value: number) => boolean {

@@ -122,7 +122,7 @@ function innerStatements(statement: Statement | ModuleDeclaration): Statement[] 
 
 type Callable = FunctionDeclaration | AnonymousFunctionDeclaration | FunctionExpression | ArrowFunctionExpression;
 
-/** The function that the last expression of the script comes to; null: none, or its text does not say which. */
+/** The function that is the value of the script's last expression; null: none, or its text does not show it. */
 function functionAtEnd(body: readonly (Statement | ModuleDeclaration)[]): Callable | null {
   const last = body.findLast((each) => hasValue(each) || (each.type !== 'BlockStatement' && innerStatements(each).length > 0));
   if (last?.type !== 'ExpressionStatement') return null;
@@ -133,7 +133,7 @@ function functionIn(expression: Expression | null | undefined): Callable | null 
   return expression?.type === 'FunctionExpression' || expression?.type === 'ArrowFunctionExpression' ? expression : null;
 }
 
-/** The functions that declarations bind to the name `transform`, so far as their text says which. */
+/** The functions that declarations bind to the name `transform`, if their text shows them. */
 function functionsOfTransform(statement: Statement | ModuleDeclaration): Callable[] {
   if (statement.type === 'FunctionDeclaration') return statement.id.name === name ? [statement] : [];
   if (statement.type !== 'VariableDeclaration') return [];

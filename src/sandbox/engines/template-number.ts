@@ -33,7 +33,7 @@ export class TemplateNumber extends ExactNumber implements Comparable {
   }
 }
 
-/** What a JSON text says, with `TemplateNumber` for numbers that are written differently than their doubles: one for each text. */
+/** The value of a JSON text, with `TemplateNumber` for numbers that are written differently than their doubles: one for each text. */
 export function parseForTemplates(json: string): unknown {
   const value = parseJson(json);
   const known = new Map<string, TemplateNumber>();
