@@ -4,7 +4,7 @@ import { type Config, ConfigError, readConfig } from './config.ts';
 import { withoutLineBreak } from './file-variables.ts';
 
 const defaultOpsPort = 9090;
-/** Default ports of the masters that sentinels name. */
+/** Default port of the masters that sentinels name. */
 const redisPort = 6379;
 
 /** Network access that a worker with this environment and these files (by path) would need, or the configuration error that it would report instead of starting. */

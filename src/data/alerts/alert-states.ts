@@ -58,7 +58,7 @@ export interface OwnEntry {
   /** Of an event about the organization itself: its subject. */
   destinationId: string;
   atMs: number;
-  /** Null: a later release knows it. */
+  /** Null: of a later release. */
   kind: OwnKind | null;
   messageId: string | null;
   /** Of an event about the organization itself: its data (JSON). */
@@ -157,7 +157,7 @@ export class AlertStates {
       );
   }
 
-  /** Routes at home in the shard whose alerts have to be looked at now, and in how many milliseconds the next has. */
+  /** Routes of the shard whose alerts are due, and milliseconds until the next ones are. */
   async due(shard: number): Promise<{ routeIds: string[]; nextMs: number | null }> {
     const [routes, next] = list(await this.#run(scripts.due, shard, [routesPerLook]));
     return { routeIds: list(routes).map(text), nextMs: integer(next) < 0 ? null : integer(next) };

@@ -43,7 +43,7 @@ export class ChannelAlerts {
     this.#prefix = prefix;
   }
 
-  /** Keeps an alert, in the place of what was noted of the same message before. */
+  /** Stores an alert, replacing the entry of the same message. */
   async note(org: string, channelId: string, alert: ChannelAlert): Promise<void> {
     const keys = channelAlertKeys(this.#prefix, org);
     const kept = { ...alert, errorMessage: alert.errorMessage?.slice(0, maxReasonLength) ?? null };
@@ -65,7 +65,7 @@ export class ChannelAlerts {
     return value === null ? null : Number(value);
   }
 
-  /** The newest first. What a later release has noted in another form is left out. */
+  /** The newest first, without unsupported forms of later releases. */
   async newest(org: string, channelId: string): Promise<ChannelAlert[]> {
     const lines = await this.#redis.get(channelAlertKeys(this.#prefix, org).alertsOf(channelId)).catch(throwUnavailable);
     return (lines?.split('\n') ?? []).flatMap((line) => {

@@ -19,7 +19,7 @@ export class MailBudget {
   }
 
   /**
-   * Takes all or none; null when there are not as many left, which `SpentMailBudgets` tells from then on. What is taken can be given back. Rejects when Redis
+   * Takes all or none; null when too few are left, which `SpentMailBudgets` reports from then on. They can be given back. Rejects when Redis
    * does not answer.
    */
   async take(org: string, count: number): Promise<{ giveBack(): Promise<void> } | null> {

@@ -12,7 +12,7 @@ export function mailRecipientsKey(prefix: string, org: string): string {
   return `${prefix}{recipients:${org}}`;
 }
 
-/** Who wants the e-mails of an organization; capital letters make no other address. Throws UNAVAILABLE without Redis. */
+/** Recipients that accept the e-mails of an organization; addresses are case-insensitive. Throws UNAVAILABLE without Redis. */
 export class MailRecipients {
   readonly #redis: RedisClient;
   readonly #prefix: string;
@@ -34,7 +34,7 @@ export class MailRecipients {
     await this.#redis.hset(mailRecipientsKey(this.#prefix, org), address.toLowerCase(), state).catch(throwUnavailable);
   }
 
-  /** Whether the caller may send the address a link: nobody has or does. It says then what has become of that. */
+  /** Whether the caller may send the address a link: no other has or does. The caller then reports the result. */
   async beginAsking(org: string, address: string): Promise<{ sent(): Promise<void>; failed(): Promise<void> } | null> {
     const key = `${mailRecipientsKey(this.#prefix, org)}:asked:${address.toLowerCase()}`;
     if ((await this.#redis.set(key, 1, 'PX', sendingMs, 'NX').catch(throwUnavailable)) === null) return null;

@@ -5,7 +5,7 @@ import type { ShardKeys } from '../shard/shard-keys.ts';
 
 /** What a shard has counted for an organization in a range. */
 export interface Counts {
-  /** The asked ones in their order: hashes as `../queue/includes/statistics.lua` describes them. */
+  /** The requested ones in order: hashes as `../queue/includes/statistics.lua` describes them. */
   periods: readonly Record<string, Buffer>[];
   /** What is not part of these yet, as `../shard/includes/count.lua` describes it. */
   tallies: readonly Tally[];

@@ -3,9 +3,9 @@ import { groupOfId, groupOfTarget } from './period-counts.ts';
 import { DeliveryStatistics, openedBucket, retriedBucket } from './statistics.ts';
 import { tallyField } from './statistics-sums.ts';
 
-/** What a step of a series, or all of them together, says. */
+/** Counts of one step of a series, or of all. */
 export class SeriesPoint {
-  /** Events that a source or the organization took, that a route let through, or messages made for webhook endpoints. */
+  /** Events that a source or the organization accepted, that a route let through, or messages made for webhook endpoints. */
   events = 0;
   duplicates = 0;
   filtered = 0;

@@ -13,11 +13,11 @@ import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series
 const backlogsScript = new ShardScript(new URL('./target-backlogs.lua', import.meta.url));
 const targetsPerScript = 200;
 const targetsPerScan = 1000;
-/** Of a shard; a series of more says nothing of what waits. */
+/** Of a shard; a larger series omits the backlog. */
 export const maxTargets = 10_000;
 /** Of the periods of an answer, in a shard: about 5 MB. */
 export const maxFieldsRead = 50_000;
-/** Of a period: that many take a turn of their own. */
+/** Of a period: so many take a turn of their own. */
 const fieldsPerTurn = 50;
 
 export interface Series {
@@ -37,7 +37,7 @@ export interface Series {
 export interface Waiting {
   /** Messages that have not ended; a batch that is tried again is one. */
   messages: number;
-  /** When the one was made that stands in a lane for longest; retries whose time has not come are in none. Null: no message is. */
+  /** Creation of the oldest message in a lane; retries that are not due are in none. Null: no message is. */
   oldestAtMs: number | null;
   /** Those that are scheduled for a later time, which are none of the others. */
   scheduled: number;
@@ -51,7 +51,7 @@ export type SeriesSubject =
   /** `isDeleted`: its targets are forgotten some day, and then the series has no deliveries. */
   | { type: 'route' | 'destination'; id: string; isDeleted?: boolean };
 
-/** What a shard knows of the subject of a series. */
+/** Data of one shard about the subject of a series. */
 export interface ShardSubject {
   keys: ShardKeys;
   scope: SeriesScope;

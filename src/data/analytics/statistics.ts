@@ -2,7 +2,7 @@ import type { CircuitState } from '../../core/circuit.ts';
 import { LatencyHistogram } from '../../core/latency-histogram.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 
-/** Stand in the place of a bucket (`../queue/includes/statistics.lua`). */
+/** Replace a bucket (`../queue/includes/statistics.lua`). */
 export const retriedBucket = 161;
 export const openedBucket = 162;
 
@@ -83,7 +83,7 @@ export interface TargetStatistics {
   /** How many of both are being attempted. */
   underWay: { fresh: number; retries: number };
   circuit: CircuitState;
-  /** The newest of the range; empty unless asked for. */
+  /** The newest of the range; empty unless requested. */
   failures: FailedAttempt[];
 }
 

@@ -19,8 +19,8 @@ export interface WrongAccount {
 }
 
 /**
- * Compares what a shard has noted of the finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects it. Returns what was wrong. An
- * account of which something ends or goes meanwhile is passed over.
+ * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects them. Returns the errors. An
+ * account of which something ends or goes meanwhile is skipped.
  */
 export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode: 'check' | 'mend'): Promise<WrongAccount[]> {
   const keys = shardKeys(prefix, shard);

@@ -40,7 +40,7 @@ const blockedBy = () => redis.client.hget(`${base}t:1`, hashFields.target.blocke
 
 interface Obstacle {
   name: string;
-  /** What stands in the target's `b`. */
+  /** The field `b` of the target. */
   blocked: string | null;
   /** Of the target with twelve messages, one of which at least stays queued. */
   begin: () => Promise<unknown>;

@@ -30,13 +30,13 @@ const unserved = new ShardScript(new URL('./unserved.lua', import.meta.url));
 
 const pageSize = 500;
 const asked = 100;
-/** What is only under way between two places is elsewhere when it is looked at again. */
+/** A message in transit is elsewhere at the next read. */
 const rounds = 3;
 const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
- * Proves that every accepted message is in exactly one place: queued, due, held by a worker, expired, under way to another shard, finished
- * or dead letter, that it has its event, that what is queued will come to its turn, and that the unfinished and finished bytes of accounts are those of their events. Reads only, page by page, while the shards work; a complaint that does not last is no
+ * Proves that every accepted message is in exactly one state: queued, due, held by a worker, expired, under way to another shard, finished
+ * or dead letter, that it has its event, that queued messages can be dequeued, and that the unfinished and finished bytes of accounts are those of their events. Reads only, page by page, while the shards work; a transient error is no
  * finding. Throws UNAVAILABLE when Redis does not answer.
  */
 export async function checkShards({
@@ -302,7 +302,7 @@ class ShardWalk {
   }
 }
 
-/** What is asked for each of these, in their order; so many at a time that a round trip counts for little. */
+/** The reads for each of these, in order; so many at a time that a round trip counts for little. */
 async function* together<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): AsyncGenerator<R> {
   for (let from = 0; from < items.length; from += asked) yield* await Promise.all(items.slice(from, from + asked).map(ask));
 }

@@ -12,12 +12,12 @@ const checkScript = new ShardScript(new URL('./unfinished-check.lua', import.met
 const eventsPerStep = 100;
 const messagesPerStep = 500;
 
-/** Where what is noted of unfinished bytes is wrong: of an event (its key), or of an account. */
+/** The subject of wrong unfinished bytes: an event (its key), or an account. */
 export type WrongBytes = { event: string; complaint: string } | WrongAccount;
 
 /**
- * Compares what a shard has noted of unfinished events (`../queue/includes/unfinished.lua`) with its records, or corrects it; `messages`: the keys of the messages of
- * each event. Returns what was wrong. An event whose messages are others by now is passed over.
+ * Compares a shard's unfinished events (`../queue/includes/unfinished.lua`) with its records, or corrects them; `messages`: the keys of the messages of
+ * each event. Returns the errors. An event whose messages have changed is skipped.
  */
 export async function compareUnfinished(
   { redis, prefix, shard }: ShardPlace,

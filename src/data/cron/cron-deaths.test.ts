@@ -57,11 +57,11 @@ test.each<Death>(['before', 'after'])(
       work: (client, world) => run(client, 'first', world),
       look: async (world) => {
         const runs = new CronRuns({ redis: redis.client, prefix });
-        // Turns of a process that has died end by themselves.
+        // Locks of a dead process expire by themselves.
         await eventually('the turn', 30_000, async () => (await runs.turn('next', 1)).isOurs);
         await run(redis.client, 'next', world);
         expect(await runs.organizationsWaiting()).toBe(0);
-        // What the dead process was given, also by an answer that it has not heard: it is made no more.
+        // Runs given to the dead process, also by a lost reply: they are not made again.
         const { isOurs, lost } = await runs.turn('next', 1);
         expect(isOurs).toBe(true);
         const made = new Map([...world.given, ...lost].map((each) => [each.id, slotOf(each)]));

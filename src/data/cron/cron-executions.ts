@@ -16,7 +16,7 @@ const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
 /** Of the detail of one execution. */
 const detailBytes = 2048;
 const dayMs = 86_400_000;
-/** Jobs among which an execution is looked for at a time. */
+/** Jobs searched for an execution at a time. */
 const jobsAtOnce = 50;
 /** Longer than any run that was under way when its job was deleted. */
 const goneMs = 600_000;

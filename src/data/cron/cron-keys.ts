@@ -6,9 +6,9 @@
  * - `last` hash: job → last slot that was given to the workers, or to its run that waits for one; `ran` hash: job → start of its last run (both ms)
  * - `ready` list of organizations with runs that wait, `q:<org>` list of these runs, `waiting` hash: job → its run there
  * - `runs` hash: run → its text, while a worker has it; `held` sorted set of them by the time when the worker counts as lost
- * - `bell` list, the doorbell of the workers; it and `ready` of another pool than the default one end with its mark (`pool-mark.ts`)
- * - `pools` hash: organization → mark of its pool, when that is another one; `take:<token>` list, what one call of `cron-take.lua` gave out
- * - `turn` string: the scheduler whose turn it is
+ * - `bell` list, the doorbell of the workers; it and `ready` of another pool than the default one end with its suffix (`pool-mark.ts`)
+ * - `pools` hash: organization → suffix of its pool, when that is another one; `take:<token>` list, the result of one call of `cron-take.lua`
+ * - `turn` string: holder of the leadership lock
  *
  * In a slot of its own for each job, its history: `<prefix>{cron:<job>}:order` sorted set of executions by start, `entries` hash
  * of them, `bodies` hash of the response bodies of the newest ones, `gone`: the job is deleted, nothing may be written any more.

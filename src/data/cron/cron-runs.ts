@@ -38,7 +38,7 @@ export class CronRuns {
   readonly #keys: ReturnType<typeof cronKeys>;
   readonly #mark: string;
 
-  /** `pool`: for what is asked of its runs that wait. */
+  /** `pool`: for queries of its waiting runs. */
   constructor({ redis, prefix, pool = defaultPool }: { redis: RedisClient; prefix: string; pool?: string }) {
     this.#redis = redis;
     this.#mark = poolMark(pool);
@@ -46,7 +46,7 @@ export class CronRuns {
   }
 
   /**
-   * Whether it is this scheduler's turn for the next `turnMs`, the time of Redis, and which runs are lost. Turns only save work: that no slot is claimed
+   * Whether this scheduler leads for the next `turnMs`, the time of Redis, and which runs are lost. Leadership only saves work: that no slot is claimed
    * twice is up to `claim`.
    */
   async turn(scheduler: string, turnMs: number): Promise<{ isOurs: boolean; timeMs: number; lost: CronRun[] }> {
@@ -140,11 +140,11 @@ export class CronBell {
   constructor({ blocking, prefix, pool = defaultPool }: { blocking: RedisClient; prefix: string; pool?: string }) {
     this.#blocking = blocking;
     this.#key = `${cronKeys(prefix).bell}${poolMark(pool)}`;
-    // Errors reject the wait under way; the event says nothing more.
+    // Errors reject the wait under way; the event is redundant.
     blocking.on('error', () => undefined);
   }
 
-  /** Resolves when somebody rings, or after a while of silence. Rejects when Redis is away or the bell was closed. */
+  /** Resolves on a signal, or after a timeout. Rejects when Redis is down or the doorbell was closed. */
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
     await this.#blocking.blpop(this.#key, cronBlockSeconds);

@@ -1,4 +1,4 @@
-/** Where a reader stands: the epoch of its feeds, and in each shard the id of the row that it has read last. */
+/** The position of a reader: the epoch of its feeds, and in each shard the id of the row that it has read last. */
 export interface FeedPosition {
   epoch: string;
   /** `<ms>-<number>` by shard. */
@@ -31,7 +31,7 @@ export function parsePosition(text: string): FeedPosition | null {
   return { epoch, rows };
 }
 
-/** Negative: `one` stands before `other`. */
+/** Negative: `one` precedes `other`. */
 export function compareRows(one: string, other: string): number {
   const [ms = 0, number = 0] = one.split('-').map(Number);
   const [otherMs = 0, otherNumber = 0] = other.split('-').map(Number);

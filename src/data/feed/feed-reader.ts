@@ -11,15 +11,15 @@ import type { FeedPosition } from './feed-position.ts';
 const watchScript = new ShardScript(new URL('./watch.lua', import.meta.url));
 const pageScript = new ShardScript(new URL('./feed-page.lua', import.meta.url));
 
-/** How long a single Redis is asked for rows at a time. */
+/** Maximum block of a read of a single Redis. */
 export const feedBlockMs = 2000;
-/** How often a Cluster is asked. */
+/** Poll interval of a Cluster. */
 const clusterPauseMs = 100;
 export const rowsPerRead = 200;
 /** For so long shards write their feeds after the last one has watched. */
 export const interestMs = 60_000;
 
-/** A row as it stands in the feed of its shard. */
+/** A row as stored in the feed of its shard. */
 export interface StoredRow {
   shard: number;
   /** Of its entry. */
@@ -130,7 +130,7 @@ export class FeedReader {
         streams.map(async ([key, entries]) => {
           const shard = shardOf.get(key) ?? 0;
           const row = rows[shard] ?? '0-0';
-          // Where there was room for more, the feed was read to its end and is shorter than what rows leave it at.
+          // A reply below the limit means that the feed was read to its end and is shorter than its trim length.
           const isThere = entries.length < rowsPerRead || (await redis.xrange(key, row, row, 'COUNT', 1)).length > 0;
           return isThere
             ? { rows: entries.map(([id, fields]) => stored(shard, id, fields)), losers: [] }

@@ -48,7 +48,7 @@ export interface ReplayRow extends Row {
   /** Its phase. */
   status: 'Planning' | 'Running' | 'Suspended' | 'Succeeded' | 'Failed' | 'Cancelled';
   replayId: string;
-  /** What the plan has found by now. */
+  /** Candidates that the plan has found. */
   candidates: number;
   queued: number;
   skipped: number;

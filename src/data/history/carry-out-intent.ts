@@ -20,7 +20,7 @@ interface World {
 }
 
 /**
- * Does what an intent says, in steps of one shard each, which may be repeated and then have the same results. Throws UNAVAILABLE; it may be done in
+ * Executes an intent, in steps of one shard each, which may be repeated with the same results. Throws UNAVAILABLE; it may be done in
  * part then.
  */
 export async function carryOut(world: World, intent: Intent): Promise<Map<string, MessageResult>> {
@@ -33,7 +33,7 @@ export async function carryOut(world: World, intent: Intent): Promise<Map<string
   return new Map(results.flat());
 }
 
-/** Carries out an intent that was noted, and ends it. */
+/** Executes a recorded intent, and ends it. */
 export async function finishIntent(world: World, account: string, intent: Intent): Promise<Map<string, MessageResult>> {
   const results = await carryOut(world, intent);
   const done = [...results].flatMap(([id, result]) => (result === 'done' ? [id] : []));

@@ -2,7 +2,7 @@ import type { DestinationCounters, EventCounters } from '../shard/messages.ts';
 import type { ShardReader } from '../shard/shard-reader.ts';
 
 /**
- * Reads what `../shard/includes/count.lua` has counted since an object was made. What is asked for in one go, such as for the rows of a
+ * Reads what `../shard/includes/count.lua` has counted since an object was made. Keys of one read, such as for the rows of a
  * page, is one command per shard.
  */
 export class CounterReader {
@@ -36,7 +36,7 @@ export class CounterReader {
     return { events: counted.reduce((sum, [events = 0]) => sum + events, 0), lastEventAtMs: lastMs === 0 ? null : lastMs };
   }
 
-  /** Per shard that has counted something the numbers as they stand. */
+  /** The current numbers of each shard that has any. */
   async #of(org: string, id: string): Promise<readonly number[][]> {
     const gathered = this.#gathering.get(org) ?? this.#gather(org);
     gathered.ids.add(id);

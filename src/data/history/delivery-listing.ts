@@ -5,12 +5,12 @@ import type { DeliveryFilter, DeliveryStatus, DeliveryView } from '../shard/mess
 import type { IndexLook } from '../shard/shard-reader.ts';
 import { lettersOf } from './message-view.ts';
 
-/** Of messages that all stand in the index of failures. */
+/** Of messages that are all in the index of failures. */
 const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
 const endedStatuses: ReadonlySet<DeliveryStatus> = new Set(['failed', 'schema_failed', 'transform_failed', 'dlq', 'delivered', 'filtered']);
 const waitingStatuses: ReadonlySet<DeliveryStatus> = new Set(['pending', 'processing']);
 
-/** Of the results of filters (`includes/packed.lua`), which stand in no index of their route. */
+/** Of filter results (`includes/packed.lua`), which are in no index of their route. */
 export function packIndex(org: string): string {
   return `i:pk:${org}`;
 }
@@ -19,12 +19,12 @@ export function packIndex(org: string): string {
 export interface DeliveryReading {
   index: OneOrMore;
   look: IndexLook | undefined;
-  /** The results of filters, where they may belong to the list and do not stand in the index. */
+  /** Filter results, where they may belong to the list and are not in the index. */
   besides: { index: string; look: IndexLook } | undefined;
   scope: readonly (string | undefined)[];
   /** Of the stamps of the index: of creation, or in the index of a destination of when a delivery came there, which may be long after it has failed elsewhere. */
   range: TimeRange;
-  /** Whether every member stands in the index of failures, but for those that are read besides. */
+  /** Whether every member is in the index of failures, but for those that are read separately. */
   hasFailed: boolean;
   /** Whether members of a batch that waits for its next attempt may be among them. */
   hasBatchMembers: boolean;
@@ -45,7 +45,7 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
   const areEnded = statuses?.every((status) => endedStatuses.has(status)) ?? false;
   // Both the indexes that have them are complete, however long the index of the organization is.
   const areFailuresAndResults = narrow === undefined && mayBeFiltered && areUnsuccessful && areEnded;
-  // Dead letters stand in their own index by the time of their end; a range of time means that of their beginning.
+  // Dead letters are in their own index by the time of their end; a range of time means that of their beginning.
   const isDead =
     narrow === undefined &&
     statuses?.every((status) => status === 'dlq') === true &&
@@ -72,13 +72,13 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
   };
 }
 
-/** Stands for ids in the scope of cursors. */
+/** Represents ids in the scope of cursors. */
 export function joinedScope(ids: OneOrMore | undefined): string | undefined {
   return ids === undefined ? undefined : listed(ids).toSorted().join(',');
 }
 
 /**
- * Whether a delivery that has failed over is shown from the index of its first destination, and not from this one. There it stands by its creation,
+ * Whether a delivery that has failed over is shown from the index of its first destination, and not from this one. There it is indexed by creation,
  * which may be before the range of the list.
  */
 export function isShownFirst({ destinationId: wanted, fromMs = 0 }: DeliveryFilter, view: DeliveryView, index: string): boolean {

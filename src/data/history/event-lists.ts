@@ -10,16 +10,16 @@ import { eventReading, meetsEventFilter } from './event-listing.ts';
 import { eventView, type MessageLocation } from './message-view.ts';
 import type { PlacedDelivery, PlacedEvent, PlacedRecords } from './placed-records.ts';
 
-/** Deliveries of an event that are judged. */
+/** Deliveries of an event that are evaluated. */
 const maxJudged = 1000;
-/** Messages that one script reads, or looks at. */
+/** Messages that one script reads. */
 const maxRead = 1000;
 const maxLooked = 10_000;
 
 /** One of these has a delivery of each event that is `failed` or `partial`. */
 const failedEnds = ['failed', 'schema_failed', 'transform_failed', 'dlq'] as const satisfies readonly DeliveryStatus[];
 
-/** Stand in the cursors of lists that walk an index of deliveries, or that of failures. */
+/** Prefixes of cursors of lists that walk an index of deliveries, or that of failures. */
 const marks = { deliveries: 'd', failures: 'f' } as const;
 
 interface EventListsOptions {
@@ -29,7 +29,7 @@ interface EventListsOptions {
   meets: (org: string, filter: DeliveryFilter, delivery: PlacedDelivery) => Promise<boolean>;
 }
 
-/** Says how lists of events are read. Throws UNAVAILABLE when Redis does not answer. */
+/** Options of reads of event lists. Throws UNAVAILABLE when Redis does not answer. */
 export class EventLists {
   readonly #shards: () => readonly ShardReader[];
   readonly #records: PlacedRecords;
@@ -43,7 +43,7 @@ export class EventLists {
 
   /**
    * The list of the events that a filter selects, without those that it names by id. One with a filter of deliveries walks the smallest index that has all of
-   * its events. Where that is an index of deliveries, an event stands where the first of its deliveries stands that meets the filter: it may be younger than
+   * its events. In an index of deliveries, an event has the position of the first of its deliveries that meets the filter: it may be younger than
    * the event, so that a list up to a time walks the events themselves. Events of which deliveries have failed are found by these where they are few.
    */
   async listing(org: string, filter: EventFilter, cursor: string | undefined): Promise<Listing<EventView>> {
@@ -110,7 +110,7 @@ export class EventLists {
     return events.map((event) => (event !== null && meant.has(event.id) ? event : null));
   }
 
-  /** Of entries of an index of deliveries the events that belong to the list and stand there. */
+  /** The events of the list at entries of an index of deliveries, at that position. */
   async #eventsOfDeliveries(
     org: string,
     filter: EventFilter & { delivery: DeliveryFilter },
@@ -177,7 +177,7 @@ export class EventLists {
     return (await reader?.askedMessages(keys, { routeId, destinationId, outcome: outcomeLook(filter) })) ?? [];
   }
 
-  /** The deliveries at places of several events that meet the filter, of each event at most the first 1,000 places. */
+  /** The deliveries at positions of several events that meet the filter, of each event at most the first 1,000 positions. */
   async #deliveriesThatMeet(
     org: string,
     filter: DeliveryFilter,
@@ -191,7 +191,7 @@ export class EventLists {
   }
 }
 
-/** What is asked of a delivery of each event that the filter selects by its status; undefined: nothing. */
+/** Conditions on a delivery of each event that the filter selects by its status; undefined: none. */
 function failedDelivery({ statuses }: EventFilter): DeliveryFilter | undefined {
   return statuses?.every((status) => status === 'failed' || status === 'partial') === true ? { statuses: failedEnds } : undefined;
 }
@@ -203,7 +203,7 @@ function isOlder(one: PlacedDelivery, other: PlacedDelivery, destinationId: OneO
   return first.shard === second.shard ? one.id < other.id : first.shard < second.shard;
 }
 
-/** One that has failed over stands in the index of its later destination by the time when it came there. */
+/** One that has failed over is in the index of its later destination by the time when it came there. */
 function firstEntry({ id, shard, view }: PlacedDelivery, destinationId: OneOrMore | undefined): { ms: number; shard: number } {
   const { createdAtMs, failedOverFrom, failedOverAtMs } = view;
   const cameLater = destinationId !== undefined && failedOverFrom !== null && !listed(destinationId).includes(failedOverFrom);

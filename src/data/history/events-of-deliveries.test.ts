@@ -30,7 +30,7 @@ async function send(targets: readonly (readonly [routeId: string, destinationId:
   });
   await acceptOnly(suite.redis.client, prefix, event);
   await suite.queues.carry(0);
-  // The next one stands in another millisecond.
+  // The next one is in another millisecond.
   await pause(2);
   return event.id;
 }

@@ -4,7 +4,7 @@ import type { ShardReader } from '../shard/shard-reader.ts';
 import type { MessageLocation } from './message-view.ts';
 
 /**
- * Messages that a look into each shard finds, each once, with the shard where it was found. Null where a look does not know, or all together are
+ * Messages that one read of each shard finds, each once, with the shard where it was found. Null where a read is incomplete, or all together are
  * too many to be read for one page.
  */
 export async function fewMessages(

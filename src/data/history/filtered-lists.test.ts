@@ -53,7 +53,7 @@ class World {
     for (const org of ['org_a', webhookOrganization('org_a')]) {
       for (const shard of this.#queues.keys()) {
         const send = async (rare: Rare) => this.#note(org, rare, await this.#send(org, shard, rare));
-        // Filters of subscriptions are judged before there is a message.
+        // Filters of subscriptions are evaluated before there is a message.
         if (org === 'org_a') await send('filtered');
         for (const rare of ['schema', 'waiting'] as const) await send(rare);
         for (const [rare, outcome] of Object.entries(rareOutcomes) as [keyof typeof rareOutcomes, Outcome][]) {
@@ -93,7 +93,7 @@ class World {
     const eventId = newTimedId('evt_', shard, nowMs);
     const messageId = what === 'filtered' ? resultId(eventId, 0) : newTimedId('msg_', shard, nowMs);
     const type = what === 'newer' ? 'order.paid' : 'order.rare';
-    // In one shard stand the messages of one application.
+    // The messages of one application are in one shard.
     const routeId = what === 'newer' ? `rte_${shard}` : `rte_rare${shard}`;
     const target = { messageId, routeId, destinationId: what === 'waiting' ? `dst_paused${shard}` : `dst_${shard}`, shard, maxAttempts: 3 };
     const isHeldBack = what === 'filtered' || what === 'schema';
@@ -180,7 +180,7 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
     const { items, nextCursor } = await new RedisMessageReader(options()).deliveries('org_a', filter, { limit: 50 });
     expect([sorted(items), nextCursor]).toEqual([expected, null]);
     if (isIndexed) expect(await commandsSince()).toBeLessThan(newer / shards);
-    // A page that may not go on after it has found nothing leads on.
+    // An exhausted page that has found nothing has a cursor.
     const hasty = new RedisMessageReader({ ...options(), fillMs: 0 });
     expect(sorted(await allPages((page) => hasty.deliveries('org_a', filter, page), 1))).toEqual(expected);
   });

@@ -2,11 +2,11 @@ import { recordKey } from '../shard/record-key.ts';
 import type { ShardReader } from '../shard/shard-reader.ts';
 import type { MessageLocation } from './message-view.ts';
 
-/** A message may move on while it is looked for. */
+/** A message may move during the search. */
 const maxMoves = 4;
 
 /**
- * Reads messages wherever they have moved. `take` gets what each place has of a message, the last place last, and returns the shard to which the message has
+ * Reads messages wherever they have moved. `take` gets the data of each shard about a message, the last shard last, and returns the shard to which the message has
  * moved on; null: it is here.
  */
 export async function followMessages<R>(

@@ -16,7 +16,7 @@ interface Options {
 }
 
 /**
- * Removes from the shards, in small steps, what an organization has counted for what is gone, and the targets of that of which there are no messages
+ * Removes from the shards, in small steps, an organization's counters of deleted objects, and their targets of which there are no messages
  * any more. Returns how many counters and targets. Throws UNAVAILABLE; rejects once the signal aborts.
  */
 export async function forgetGone({ redis, prefix, shards }: Options, org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number> {

@@ -6,7 +6,7 @@ import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { finishIntent } from './carry-out-intent.ts';
 import { MessageIntents } from './message-intents.ts';
 
-/** Finishes the replays and archivings that a process has begun and not ended: it died, or Redis was away or full. */
+/** Finishes the replays and archivings that a process has begun and not ended: it died, or Redis was down or full. */
 export class IntentFinisher {
   readonly #options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger };
   readonly #intents: MessageIntents;

@@ -16,7 +16,7 @@ export interface FullPayload {
   /** Null: none. */
   contentEncoding: string | null;
   bytes: number;
-  /** A piece that is null says that the rest is gone. */
+  /** A chunk that is null means that the rest is gone. */
   pieces: AsyncIterable<Buffer | null>;
 }
 
@@ -36,7 +36,7 @@ export class LinkedPayloads {
   }
 
   /**
-   * The payload of a message, from the shard where that is now. `outputOf`: the route or transform whose output goes out in its place; null: none. Null: the
+   * The payload of a message, from its current shard. `outputOf`: the route or transform whose output replaces it; null: none. Null: the
    * message, or what it delivers, is no longer stored.
    */
   async read(org: string, messageId: string, outputOf: string | null): Promise<FullPayload | null> {

@@ -180,7 +180,7 @@ type Asked = MessageFilter & {
   type?: readonly string[] | undefined;
 };
 
-/** The model: each record is asked for itself. */
+/** The model: each record is tested itself. */
 function isMeant(asked: Asked, known: Known): boolean {
   const { ids, statuses, errorTypes, responseStatuses, attemptsMin, attemptsMax, fromMs, toMs, failedFromMs, failedToMs } = asked;
   const { status, lastErrorType, lastResponseStatus: code, attempts, createdAtMs } = known;

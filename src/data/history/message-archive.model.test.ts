@@ -73,7 +73,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** An archive, what stands in its bucket, and what Redis still has. */
+/** An archive, the content of its bucket, and what Redis still has. */
 class World {
   readonly #queue: RedisDeliveryQueue;
   readonly #acceptor: RedisMessageAcceptor;
@@ -84,7 +84,7 @@ class World {
   readonly #deadLetters: { owner: string; id: string }[] = [];
   readonly #objects = new Map<string, ReadonlySet<string>>();
   readonly #acknowledged = new Set<string>();
-  /** Removed without the archive, and said so; or while there was none. */
+  /** Removed without the archive, and reported; or while there was none. */
   readonly #excused = new Set<string>();
   #isOn = true;
   #hasLost = false;

@@ -103,7 +103,7 @@ export class MessageArchive {
 
   /**
    * An organization of the pool with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. Null: there is none
-   * among a few hundred; the next call goes on behind them.
+   * among a few hundred; the next call continues after them.
    */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
     const reply = await this.#run(scripts.take, [holdMs, this.#mark, maxLookedAt, ...busy]);
@@ -136,7 +136,7 @@ export class MessageArchive {
     }
   }
 
-  /** The batch has been written; false: another worker has noted it. */
+  /** The batch has been written; false: another worker has recorded it. */
   async done(org: string, batchId: string, messages: number): Promise<boolean> {
     const { records, ageMs } = this.#limits;
     const written = namedArgument({ org, batch: batchId, messages, maxWaiting: records, maxWaitMs: ageMs });

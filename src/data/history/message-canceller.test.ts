@@ -280,7 +280,7 @@ test('a long lane whose entries stand anywhere is looked through for all of its 
   const jobs = await takeFrom(queue, 'w1', 8);
   await settleAll(queue, 'w1', jobs, { type: 'back' });
   const n = await redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a');
-  // Every entry is replaced by one that says nothing of its message: the last ones first.
+  // Every entry is replaced by one without its message: the last ones first.
   const entries = (await redis.client.xrange(`${base}w:${n}`, '-', '+')).map(([, [, key = '']]) => key);
   await redis.client.xtrim(`${base}w:${n}`, 'MAXLEN', 0);
   let number = 10_000_000;

@@ -14,7 +14,7 @@ const findScript = new ShardScript(new URL('./find-entries.lua', import.meta.url
 /** So that Redis serves others in between. */
 const messagesPerCall = 50;
 const entriesPerCall = 1000;
-/** A message is looked for again so often: it may move on while it is looked for. */
+/** Maximum searches for a message: it may move during a search. */
 const maxRounds = 5;
 const roundPauseMs = 50;
 /** Of looking through long lanes. */
@@ -37,14 +37,14 @@ interface Sought {
   lanes: string[];
 }
 
-/** What a call of `cancel.lua` says of a message: a result, or where to look for it. */
+/** Result of `cancel.lua` for a message: a result, or where to search for it. */
 type Said = CancelResult | { lanes: string[] };
 
 /**
- * Cancels messages in steps of one shard each. A message in a lane is found by its note of the entry, if it expires, or near its last stamp. Where neither leads to
+ * Cancels messages in steps of one shard each. A message in a lane is found by its stored entry, if it expires, or near its last stamp. Where neither leads to
  * the entry, a search reads the lane from its newest entry on, in pieces and for all messages of the lane at once.
  *
- * Throws UNAVAILABLE when Redis does not answer; a part may be done then, and all of it may be asked for again.
+ * Throws UNAVAILABLE when Redis does not answer; a part may be done then, and all of it may be repeated.
  */
 export class RedisMessageCanceller {
   readonly #redis: RedisClient;
@@ -82,7 +82,7 @@ export class RedisMessageCanceller {
     return results;
   }
 
-  /** By the clock that says when messages are created, in milliseconds since the epoch. */
+  /** By the clock of message creation, in milliseconds since the epoch. */
   async now(): Promise<number> {
     const [seconds, microseconds] = await this.#redis.time().catch(throwUnavailable);
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
@@ -122,7 +122,7 @@ export class RedisMessageCanceller {
     return said;
   }
 
-  /** By message `<lane>/<entry>` where it stands; what is not found by `untilMs` is left out. */
+  /** `<lane>/<entry>` by message; what is not found by `untilMs` is left out. */
   async #find(shard: number, sought: readonly Sought[], untilMs: number): Promise<Map<string, string>> {
     const places = new Map<string, string>();
     for (const lane of new Set(sought.flatMap(({ lanes }) => lanes))) {

@@ -12,11 +12,11 @@ import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 
 /** What shall be done to messages, which may lie in several shards. */
 export interface Intent {
-  /** Two intents with the same id are the same one, whatever else they say: the first counts. */
+  /** Two intents with the same id are the same one, whatever else they contain: the first counts. */
   id: string;
   action: 'replay' | 'archive';
   beganAtMs: number;
-  /** Its outcome is asked for again: it is kept for a day. */
+  /** Its outcome is read again: it is kept for a day. */
   isAskedAgain: boolean;
   /** The messages by the shard where it is done to them. */
   messages: [shard: number, ids: string[]][];
@@ -54,7 +54,7 @@ interface MessageIntentsOptions {
 }
 
 /**
- * What was begun with several messages, noted before it is begun, so that any process that finds it finishes it; and counted against the month in the
+ * Bulk operations on messages, recorded before they begin, so that any process that finds one finishes it; and counted against the month in the
  * same step, so that the count is exact after a crash at any point. Each in the slot of its organization. Rejects with UNAVAILABLE when Redis does not answer.
  */
 export class MessageIntents {
@@ -78,8 +78,8 @@ export class MessageIntents {
   }
 
   /**
-   * Notes it and counts its messages, unless it is known. QUOTA_EXCEEDED when they are more than the month may have: `monthlyMessages`, null for any
-   * number; then nothing is noted. UNAVAILABLE while very many are open.
+   * Records it and counts its messages, unless it exists. QUOTA_EXCEEDED when they exceed the month's limit: `monthlyMessages`, null for any
+   * number; then nothing is recorded. UNAVAILABLE while very many are open.
    */
   async begin(
     account: string,

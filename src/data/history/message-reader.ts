@@ -154,7 +154,7 @@ export class RedisMessageReader {
     return [...found.values()].filter((view) => view.org === org).slice(0, maxDeliveriesOfEvent);
   }
 
-  /** All routes whose filter the event has not met, in the order in which they were judged. */
+  /** All routes whose filter the event has not met, in order of evaluation. */
   async filterResults(org: string, eventId: string): Promise<FilterResult[]> {
     const place = recordPlace(eventId);
     const reply = place && (await this.#in(place.shard).filterResults(place.key));
@@ -177,7 +177,7 @@ export class RedisMessageReader {
     const reading = deliveryReading(org, filter);
     const { index, look, besides, scope, range } = reading;
     const { fromMs: _from, toMs: _to, ...besidesTimes } = filter;
-    // The range says it, in the stamps of the index.
+    // The range, in the stamps of the index.
     const judged = filter.destinationId === undefined ? filter : besidesTimes;
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[], walked: string) => {
       const found = await this.#records.resolved(shard, entries);
@@ -221,7 +221,7 @@ export class RedisMessageReader {
     return failedWithin(filter, attempts);
   }
 
-  /** All deliveries that belong to a list, each with its place, where they are known to be few without a walk; else null. */
+  /** All deliveries of a list, each with its position, if they are certainly few without a walk; else null. */
   async #gathered(
     org: string,
     filter: DeliveryFilter,

@@ -54,8 +54,8 @@ export class RedisMessageReplayer {
 
   /**
    * Sends the event of an ended delivery once more to where that went first. Returns the id of the new delivery. Throws
-   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
-   * is against it; not asked when an equal request has begun.
+   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws other
+   * obstacles; not called when an equal request has begun.
    */
   async replay(org: string, id: string, request: ReplayRequest & { check?: () => Promise<unknown> } = {}): Promise<string> {
     const results = await this.#replays(org, request, async () => {
@@ -127,7 +127,7 @@ export class RedisMessageReplayer {
     return this.#intents.begin(account, intent, monthlyMessages);
   }
 
-  /** Before anything is begun that would have to wait for room, or that adds to what an account has beyond its share. */
+  /** Before anything begins that would have to wait for memory, or that adds to what an account has beyond its share. */
   async #refuseFull(account: string, shards: readonly number[]): Promise<void> {
     const { redis, prefix } = this.#world;
     const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], hashFields.control.full))).catch(
@@ -145,7 +145,7 @@ export class RedisMessageReplayer {
     if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is not a dead letter.');
   }
 
-  /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
+  /** The same of at most 100; returns which are archived now. `onlyDeadLetters`: and were not before. */
   async archiveMany(
     org: string,
     ids: readonly string[],

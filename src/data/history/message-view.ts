@@ -36,7 +36,7 @@ export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['m', 'pending'],
 ]);
 
-/** The letters in which messages of a status may stand. */
+/** The state letters of the messages of a status. */
 export const lettersOf = {
   pending: 'p',
   processing: 'a',
@@ -132,7 +132,7 @@ export interface WebhookMessagePart {
 }
 
 /**
- * Not before the wait ends that is known of. What is to be tried again always has a time: where none is noted, that of
+ * Not before the known end of the wait. A message to be retried always has a time: without a stored one, that of
  * its last move, or of its creation.
  */
 function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, string>, waitEndMs: number): number | null {
@@ -143,7 +143,7 @@ function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, str
   return Math.max(waitEndMs, dueMs);
 }
 
-/** Of a dead letter for which no further attempt could be made it says why, also where there were attempts before. */
+/** Of a dead letter for which no further attempt could be made it contains why, also where there were attempts before. */
 function lastError(
   status: DeliveryStatus,
   record: ReadonlyMap<string, string>,
@@ -230,20 +230,20 @@ export function eventView(
   return { view, chunks: event.chunks ?? null, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
 }
 
-/** Where an event stands in lists, from the same reply. */
+/** The list position of an event, from the same reply. */
 export function eventPlace(shard: number, reply: unknown): Position {
   const [stored] = list(reply);
   const [, ms, number] = /^(\d+)-(\d+) /.exec(text(stored)) ?? [];
   return { ms: Number(ms ?? 0), shard, number: Number(number ?? 0) };
 }
 
-/** A message and the shard to look for it. */
+/** A message and its expected shard. */
 export interface MessageLocation {
   id: string;
   shard: number;
 }
 
-/** From lists of a key, a shard or '' for the one that the id names, and the letter that stands for a message that is not found. */
+/** From lists of a key, a shard or '' for the one in the id, and the letter for a message that is not found. */
 function placesOf(shard: number, reply: unknown): (MessageLocation & { letterOfMissing: string })[] {
   return list(reply).map((place) => {
     const [key = '', other = '', letterOfMissing = ''] = list(place).map(text);

@@ -2,7 +2,7 @@ import type { Circuits } from '../queue/circuits.ts';
 import type { Listing } from '../shard/index-pages.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 
-/** Stands in the cursors of lists that walk the destinations with open circuits. */
+/** Prefix of cursors of lists that walk the destinations with open circuits. */
 const circuitMark = 'c';
 
 /** Of more the index of the organization is read: each one is a walk of its own. */
@@ -25,7 +25,7 @@ export async function openCircuitWalk(
   return {
     mark: circuitMark,
     indexesIn: ({ shard }) => [...(indexes.get(shard) ?? [])],
-    // One that has failed over stands in the index of its first destination, too.
+    // One that has failed over is in the index of its first destination, too.
     views: async (shard, entries, walked) =>
       (await views(shard, entries, walked)).map((view) => (walked === `i:${view?.destinationId}` ? view : null)),
   };

@@ -29,7 +29,7 @@ export class PlacedRecords {
     this.#in = readerOf;
   }
 
-  /** Events that there are, each with its place in lists. */
+  /** Existing events, each with its list position. */
   async placedEvents(ids: readonly string[]): Promise<PlacedEvent[]> {
     const places = ids.flatMap((id) => recordPlace(id) ?? []);
     const found = await Promise.all(

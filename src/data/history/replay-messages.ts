@@ -35,7 +35,7 @@ export function replayId({ id, beganAtMs }: { id: string; beganAtMs: number }, m
 export interface ReplayPace {
   /** So many messages may wait at a target. */
   maxWaiting: number;
-  /** The destination to which all of them go instead, once and without failover; whether it takes any is judged by the caller. */
+  /** The destination to which all of them go instead, once and without failover; the caller checks whether it accepts them. */
   elsewhere?: { destinationId: string; shard: number } | undefined;
 }
 

@@ -29,7 +29,7 @@ export class ApiKeyUsage {
     this.#options = options;
   }
 
-  /** Notes a use. Never fails and need not be waited for. */
+  /** Records a use. Never fails and need not be waited for. */
   async touch(org: string, keyId: string): Promise<void> {
     const { redis, prefix, clock, logger } = this.#options;
     const nowMs = clock.now();

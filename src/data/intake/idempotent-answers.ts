@@ -23,7 +23,7 @@ export type ClaimOutcome =
   | { state: 'underWay'; endsInMs: number }
   /** The key was used for another request. */
   | { state: 'other' }
-  /** The key is new, and there is no room for it until the oldest one is forgotten. */
+  /** The key is new, and the limit is reached until the oldest one expires. */
   | { state: 'full'; endsInMs: number };
 
 const claimScript = new Script(new URL('./idempotency-claim.lua', import.meta.url));

@@ -3,7 +3,7 @@ const bucketMs = 21_600_000;
 const oldestBuckets = 168 / 6 + 2;
 
 /**
- * Keys of what an organization's events are counted and recognised by, in one slot; `includes/intake.lua` says what they hold.
+ * Keys that count an organization's events and detect duplicates, in one slot; `includes/intake.lua` documents them.
  * `RedisMessagePurger` removes them with the organization.
  */
 export interface IntakeKeys {
@@ -21,7 +21,7 @@ export interface IntakeKeys {
   /** Messages of a replay that have not been seen end, and the worker that carries it on. */
   openOfReplay(identity: string): string;
   replayLease(identity: string): string;
-  /** The hashes of all marks that can be there at a time. */
+  /** The hashes of all dedup keys that can exist at a time. */
   marks(nowMs: number): string[][];
 }
 

@@ -25,7 +25,7 @@ export interface EventClaim {
   monthlyMessages: number | null;
 }
 
-/** What a claim can be asked for before it is known how many messages the event has. */
+/** Claim options that are known before the number of the event's messages is. */
 export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' | 'windowMs'> {
   /** Null: it cannot be a duplicate. */
   mark: string | null;
@@ -35,7 +35,7 @@ export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' 
 /** What is left of the messages of a month. */
 export interface MonthLeft {
   messages: number;
-  /** Says that something was refused because it has more: the month counts as reached, as it does with a refused claim. */
+  /** Records a refusal because of its size: the month counts as reached, as it does with a refused claim. */
   refused(): void;
 }
 
@@ -45,19 +45,19 @@ export type ClaimOutcome =
   | { outcome: 'duplicate'; eventId: string }
   | { outcome: 'quotaExceeded' };
 
-/** What may come in: limits and marks that hold over all replicas. Rejects with UNAVAILABLE when Redis does not answer. */
+/** Admission: limits and dedup keys that hold over all replicas. Rejects with UNAVAILABLE when Redis does not answer. */
 export interface Intake {
   /** Counts a request to the source against its limit per minute. */
   takeRequest(sourceId: string, limit: number): Promise<RateLimitState>;
-  /** The event that was accepted with the mark within the window; null: none, or one of which nobody knows yet. Claims nothing. */
+  /** The event that was accepted with the dedup key within the window; null: none, or one still undecided. Claims nothing. */
   accepted(claim: Pick<EventClaim, 'org' | 'windowMs'> & { mark: string }): Promise<string | null>;
   /** How many messages the event may have; one whose messages are counted already as many as there may be in a month. Counts nothing. */
   left(claim: UncountedClaim): Promise<MonthLeft>;
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
-   * After it was accepted under `eventId`, by whomever, or not. `failed`: no answer says that it is stored; whether it is, is looked up. What
-   * this does not say, because the process dies, the next one that claims it finds out.
+   * After it was accepted under `eventId`, by any process, or not. `failed`: no reply confirms that it is stored; whether it is, is looked up. What
+   * this does not record, because the process dies, the next one that claims it finds out.
    */
   settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void>;
   /** Counts a repeated event for the analytics; `eventId`: the first one. */
@@ -106,7 +106,7 @@ interface RedisIntakeOptions {
 }
 
 /**
- * The marks and counts of an organization have a slot of their own: claim first, which names the event; accept second, in the
+ * The dedup keys and counts of an organization have a slot of their own: claim first, which names the event; accept second, in the
  * event's shard. Accepting the same id twice stores once, so that everybody who meets a claim may complete it.
  */
 export class RedisIntake implements Intake {

@@ -10,7 +10,7 @@ import { intakeKeys } from './intake-keys.ts';
 /** In percent of the messages of a month. */
 const steps = [80, 100] as const;
 
-/** A step that an organization has reached in a month (`YYYY-MM`), and that was not noted yet. */
+/** A step that an organization has reached in a month (`YYYY-MM`), and that was not recorded yet. */
 export interface QuotaStep {
   org: string;
   month: string;
@@ -39,8 +39,8 @@ interface QuotaStepsOptions {
 const toldScript = new Script(new URL('./quota-told.lua', import.meta.url));
 
 /**
- * Notes `quota.reached` for organizations that have a source for it. The request that reaches a step does not wait for the note. A step that was not noted, for example
- * because the process died, is noted with the next message; a repeated note of a step is ignored.
+ * Records `quota.reached` for organizations that have a source for it. The request that reaches a step does not wait for it. A step that was not recorded, for example
+ * because the process died, is recorded with the next message; a repeated record of a step is ignored.
  */
 export class QuotaSteps {
   readonly #options: QuotaStepsOptions;
@@ -52,7 +52,7 @@ export class QuotaSteps {
     this.#notes = new OwnEventNotes(options);
   }
 
-  /** Resolves once the step is noted or the attempt has failed, at once for null; never rejects. */
+  /** Resolves once the step is recorded or the attempt has failed, at once for null; never rejects. */
   reached(step: QuotaStep | null): Promise<void> {
     if (step === null) return Promise.resolve();
     const { logger } = this.#options;

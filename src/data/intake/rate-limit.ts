@@ -5,7 +5,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { hasTimedOut, redisUnavailable } from '../../redis/unavailable.ts';
 
-/** Where an organization or a source stands in its window. */
+/** The usage of an organization or a source in its window. */
 export interface RateLimitState {
   allowed: boolean;
   limit: number;
@@ -59,7 +59,7 @@ export class RateLimiter {
     this.#options = options;
   }
 
-  /** Null when Redis cannot tell. */
+  /** Null when Redis does not answer. */
   async take(subject: string, limit: number, requests = 1, windowMs = minuteMs): Promise<RateLimitState | null> {
     const { clock, logger } = this.#options;
     if (clock.now() < this.#pausedUntilMs) return null;

@@ -25,14 +25,14 @@ afterEach(async () => {
   for (const log of logs.splice(0)) await log.close();
 });
 
-/** That of a process, which writes when it is closed or after a second of real time; its clock says `nowMs`. */
+/** That of a process, which writes when it is closed or after a second of real time; its clock is at `nowMs`. */
 function startLog(client = redis.client): SignatureFailureLog {
   const log = new SignatureFailureLog({ redis: client, prefix, clock: { ...systemClock, now: () => nowMs }, logger: silentLogger });
   logs.push(log);
   return log;
 }
 
-/** Notes requests, each with its own address unless it is named, and writes them. */
+/** Records requests, each with its own address unless it is named, and writes them. */
 async function fail(org: string, sources: readonly string[], { failure = missing, address = '192.0.2.1' } = {}): Promise<void> {
   const log = startLog();
   for (const id of sources) log.note({ org, id }, failure, { isRefused: true, address, userAgent: 'Sender/1' });

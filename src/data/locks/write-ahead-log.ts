@@ -27,7 +27,7 @@ export class WriteAheadLog {
     this.#unfinished = new RecoveryScanner({ ...options, key: `${options.prefix}{begun}:unfinished` });
   }
 
-  /** `text` says what is to be done. Returns the id of the note. */
+  /** `text` describes the work. Returns the id of the entry. */
   async begin(org: string, text: string): Promise<string> {
     const id = randomUUID();
     await this.#unfinished.announce(org);

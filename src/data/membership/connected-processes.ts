@@ -15,7 +15,7 @@ export interface ProcessIdentity {
 }
 
 /**
- * Name of the first connection of a process: Redis tells by it who is there, which layout they know and which version they run. Earlier releases name no
+ * Name of the first connection of a process: from it Redis lists the processes, their layouts and versions. Earlier releases name no
  * version, and pass over names with one, whose layouts are no lower than theirs.
  */
 export function processName({ role, prefix, version }: ProcessIdentity): string {
@@ -26,9 +26,9 @@ const named = new RegExp(`^posthorn-(${roles.join('|')})-main@(\\d+)@([^\\s@]*)(
 
 export interface ConnectedProcess {
   role: string;
-  /** That its release knows. */
+  /** Supported by its release. */
   layout: number;
-  /** Null: its release does not say it. */
+  /** Null: its release omits it. */
   version: string | null;
   /** Without the port. */
   address: string;
@@ -81,7 +81,7 @@ function cannotList(cause: unknown): PosthornError {
   );
 }
 
-/** The processes of releases that do not know the layout of this one, as `<role> at <address>`. Rejects as `connectedProcesses` does. */
+/** The processes of releases that do not support the layout of this one, as `<role> at <address>`. Rejects as `connectedProcesses` does. */
 export async function earlierProcesses(place: { redis: RedisClient; prefix: string }): Promise<string[]> {
   const all = await connectedProcesses(place);
   const found = all.filter(({ layout }) => layout < storeLayout).map(({ role, address }) => `${role} at ${address}`);

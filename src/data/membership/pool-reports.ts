@@ -21,7 +21,7 @@ const report = z.object({
   ),
 });
 
-/** What the controller knows of a DeliveryPool. */
+/** The controller's data about a DeliveryPool. */
 export type PoolReport = z.output<typeof report>;
 
 /** The DeliveryPools as the leading controller reports them to the API, which has no right to read them. Throws UNAVAILABLE when Redis does not answer. */

@@ -6,7 +6,7 @@ import { workerKeys } from './worker-directory.ts';
 
 const growScript = new Script(new URL('./shards-grow.lua', import.meta.url));
 
-/** How many shards there are: as many as the process knows that knows most. Throws UNAVAILABLE when Redis does not answer. */
+/** Number of shards: the maximum over all processes. Throws UNAVAILABLE when Redis does not answer. */
 export async function agreeOnShards({ redis, prefix, known }: { redis: RedisClient; prefix: string; known: number }): Promise<number> {
   try {
     return integer(await growScript.run(redis, [workerKeys(prefix).shards], [known]));

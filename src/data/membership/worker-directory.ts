@@ -14,7 +14,7 @@ export const workerLifetimeMs = 10_000;
 export interface Beat {
   /** What all living workers of its pool can do at a time. */
   totalSlots: number;
-  /** How many shards there are: as many as the process knows that knows most. */
+  /** Number of shards: the maximum over all processes. */
   shards: number;
   dead: string[];
 }
@@ -26,7 +26,7 @@ export function workerKeys(prefix: string): { alive: string; slots: string; shar
   return { alive, slots, shards, pulse, versions };
 }
 
-/** Whether a worker of the pool with this mark lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
+/** Whether a worker of the pool with this suffix is alive: a killed one counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
 export async function hasLivingWorker(redis: RedisClient, prefix: string, mark: string): Promise<boolean> {
   try {
     return integer(await aliveScript.run(redis, [workerKeys(prefix).alive], [mark])) > 0;
@@ -39,7 +39,7 @@ export interface KnownWorker {
   id: string;
   /** Null: it is ending. */
   slots: number | null;
-  /** Null: its release does not say it. */
+  /** Null: its release omits it. */
   version: string | null;
   /** Milliseconds since the epoch; null: it has left, and others requeue what it may hold. */
   seenAtMs: number | null;
@@ -89,7 +89,7 @@ export class RedisWorkerDirectory {
   readonly #version: string;
   readonly #keys: ReturnType<typeof workerKeys>;
 
-  /** `shards`: how many this process knows; `version`: of its release. */
+  /** `shards`: the number that this process has; `version`: of its release. */
   constructor({ redis, prefix, shards, version }: { redis: RedisClient; prefix: string; shards: number; version: string }) {
     this.#redis = redis;
     this.#shards = shards;

@@ -74,7 +74,7 @@ export function acceptArguments(
   return { args, bytes, weight };
 }
 
-/** Messages as they stand in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */
+/** Messages as stored in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */
 export function outboxEntries(targets: readonly Target[], shard: number): { shard: number; count: number; lines: string }[] {
   return [...Map.groupBy(targets, (target) => target.shard)].flatMap(([to, group]) =>
     inParts(group, messagesPerCall).map((some) => {

@@ -4,7 +4,7 @@ import { recordId, recordKey } from '../shard/record-key.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 import type { Batch, BatchMember } from './delivery-queue.ts';
 
-/** Stands for the event of a message that is a batch. */
+/** Replaces the event of a message that is a batch. */
 export const batchMarker = '*';
 
 const eventsPerRead = 100;

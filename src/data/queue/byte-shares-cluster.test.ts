@@ -22,7 +22,7 @@ test('events for the shards of other servers are stored in time while a server o
   const healthy = places.flatMap((isSilent, shard) => (isSilent ? [] : [shard]));
   expect(places).toContain(true);
   expect(healthy).not.toHaveLength(0);
-  // Little room: each event needs a look at the accounts.
+  // Little memory: each event triggers a read of the accounts.
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: systemClock, shards: () => shards, memoryLimitBytes: 1_000_000 });
   const accept = async (shard: number): Promise<void> => {
     await acceptor.accept({ ...newEvent({ id: newTimedId('evt_', shard, Date.now()) }), payload: Buffer.alloc(6000, 'x') });

@@ -36,17 +36,17 @@ const relieved = 7 / 8;
 const leanFrom = 0.6;
 /** So far all shards together may go beyond their leases between two divisions, as a part of all unfinished bytes. */
 const leastRoom = 1 / 32;
-/** So long a look waits for all shards. A later one is on a server that is away, and the others must not stand still for it. */
+/** Maximum wait of a read for all shards. A later one is on a server that is down, and the others must not wait for it. */
 const answerWithinMs = 300;
-/** So soon an account that is refused is not looked at again. */
+/** Minimum time before a refused account is read again. */
 const looksApartMs = 1000;
 
 const readScript = new ShardScript(new URL('./unfinished-read.lua', import.meta.url));
 const shareScript = new ShardScript(new URL('./unfinished-share.lua', import.meta.url));
 
 /**
- * Divides the bytes that unfinished events may have on a server among the accounts that have any. While there is room, nobody is refused. When there is
- * none, an account is refused that has its share, until it has less or there is room again. The share is never less than an equal part; what accounts that
+ * Divides the bytes that unfinished events may have on a server among the accounts that have any. While memory is free, nobody is refused. Without
+ * it, an account is refused that has its share, until it has less or memory is free again. The share is never less than an equal part; what accounts that
  * have less than that leave belongs to the others (max-min), so that one with a single event does not halve the share of another. `refused`: the accounts
  * that are refused now. From 60 % on, the details of attempts of accounts that have as much of their share go (`lean`).
  */
@@ -96,14 +96,14 @@ interface SeenShard extends ShardBytes {
   over: readonly string[];
 }
 
-/** Shares the memory of Redis between accounts: looks at what each has that is unfinished, and says to the shards what they may take. */
+/** Shares the memory of Redis between accounts: reads the unfinished bytes of each, and sends the limits to the shards. */
 export class ByteShares {
   readonly #options: Options;
   #underWay: Promise<void> | null = null;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   /** Shards that did not answer in time, and have not answered since. */
   readonly #silent = new Set<number>();
-  /** Those of them that are being asked. */
+  /** Shards with a read under way. */
   readonly #asking = new Set<number>();
 
   constructor(options: Options) {
@@ -111,7 +111,7 @@ export class ByteShares {
   }
 
   /**
-   * Looks at all shards, and at `shard` in any case; joins a look that is under way. Shards that have not answered after 300 ms, when others have, are left out
+   * Reads all shards, and `shard` in any case; joins a read that is under way. Shards that have not answered after 300 ms, when others have, are left out
    * and not waited for again until they have answered. Rejects with UNAVAILABLE when none answers.
    */
   look(shard: number): Promise<void> {
@@ -175,7 +175,7 @@ export class ByteShares {
     this.#lookedAtMs = this.#options.clock.now();
   }
 
-  /** All but the silent ones, which are asked on the side; all, when all of them are silent. */
+  /** All but the silent ones, which are read separately; all, when all of them are silent. */
   #askable(asking: number): number[] {
     const all = this.#shards(asking);
     const asked = all.filter((shard) => !this.#silent.has(shard));
@@ -190,7 +190,7 @@ export class ByteShares {
       await this.#read(shard);
       this.#silent.delete(shard);
     } catch {
-      // The next look asks again.
+      // The next read retries it.
     } finally {
       this.#asking.delete(shard);
     }
@@ -210,7 +210,7 @@ export class ByteShares {
     const late = async (): Promise<void> => {
       await over.promise;
       await Promise.any(promises).catch(() => undefined);
-      // What has arrived while this process stood still is in time.
+      // A reply that arrived while this process was stopped is in time.
       await new Promise(setImmediate);
     };
     await Promise.race([all, late()]).finally(cancel);
@@ -250,10 +250,10 @@ export class ByteShares {
   }
 }
 
-/** The field of `ub` that stands for all of them. */
+/** The field of `ub` for all of them. */
 const allAccounts = '*';
 
-/** Deliveries need a while to make room. */
+/** Deliveries need a while to free memory. */
 const overRetrySeconds = 10;
 
 /** The error where an account that has more than its share would get more. */

@@ -15,7 +15,7 @@ const resetScript = new ShardScript(new URL('./circuit-reset.lua', import.meta.u
 /** Of a walk over those of all organizations that are not closed, each of about 500. */
 const maxSteps = 10;
 
-/** The circuit of one target as it stands in Redis. Times are milliseconds since the epoch. */
+/** The circuit of one target as stored in Redis. Times are milliseconds since the epoch. */
 export interface CircuitView {
   org: string;
   routeId: string;
@@ -30,7 +30,7 @@ export interface CircuitView {
   lastSuccessAtMs: number | null;
   /** Null unless open: when it lets probes through. */
   cooldownEndsAtMs: number | null;
-  /** Of a circuit that is not closed, asked for by name: the newest failed attempt, while it is stored. */
+  /** Of a circuit that is not closed and is read by name: the newest failed attempt, while it is stored. */
   lastFailure: Pick<AttemptView, 'responseStatus' | 'errorType'> | null;
 }
 

@@ -36,7 +36,7 @@ const outcomes = {
   back: { type: 'back' },
 } satisfies Record<Outcome['type'], Outcome>;
 
-/** Where the model says that a message is. */
+/** The state of a message in the model. */
 type Place = 'queued' | 'held' | 'due' | 'finished' | 'dead' | 'pruned';
 
 type Step =
@@ -104,7 +104,7 @@ class Run {
   readonly #expired = new Set<string>();
   /** Those of the ordered destination, in the order of their acceptance. */
   readonly #ordered: string[] = [];
-  /** Jobs by the worker that knows of them. */
+  /** Jobs by their worker. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
   /** What workers hold by the model, known to them or not. */
@@ -156,7 +156,7 @@ class Run {
     }
   }
 
-  /** Each accepted message is in exactly one place, and it is the one of the model. */
+  /** Each accepted message is in exactly one state, and it is that of the model. */
   async check(): Promise<void> {
     const found = new Map<string, string[]>();
     const note = (key: string, place: string): void => void found.set(key, [...(found.get(key) ?? []), place]);
@@ -197,7 +197,7 @@ class Run {
   /** Whatever happened, what is unfinished can be delivered, and nothing stays behind but what the shard itself needs. */
   async finish(): Promise<void> {
     for (const name of workers) await this.#crash(name);
-    // Whoever serves it now.
+    // Served by any worker now.
     const finisher = workers.find((name) => poolOf(name) === this.#pool) ?? '';
     for (let round = 0; this.#count('queued') + this.#count('due') > 0; round++) {
       expect(round).toBeLessThan(100);
@@ -213,7 +213,7 @@ class Run {
     await this.#dequeue(finisher, 64, false);
     await this.take({ do: 'move', pool: defaultPool });
     await forgetStaleNames(redis.client, base, this.#queue);
-    // The notifier reads what is noted of messages that expire before their target is configured.
+    // The notifier reads the entries of messages that expire before their target is configured.
     const ends = new AlertStates({ redis: redis.client, prefix: 'test:' });
     for (let read = await ends.read(0, 'reader'); read !== null && read.own.length > 0; read = await ends.read(0, 'reader'))
       await ends.forget(0, [...read.entries, ...read.own]);

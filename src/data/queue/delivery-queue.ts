@@ -106,7 +106,7 @@ export interface Job {
   hasOutput: boolean;
   /** Of the subscription of a webhook endpoint. */
   transformId: string | null;
-  /** The job is a batch of messages (`RedisDeliveryQueue.batch`); its key stands for them. */
+  /** The job is a batch of messages (`RedisDeliveryQueue.batch`); its key represents them. */
   isBatch: boolean;
 }
 
@@ -155,7 +155,7 @@ export interface Settlement {
 
 /**
  * What a call reports to the worker about the shard besides its answer: what is left to do there. Every call that reports it does so in this form
- * (`hints.lua`). A hint is true only where the call has looked for it or caused it; false does not say that there is nothing.
+ * (`hints.lua`). A hint is true only where the call has checked it or caused it; false does not mean that there is nothing.
  */
 export interface ShardHints {
   /** The worker's pool can dequeue work. */
@@ -168,7 +168,7 @@ export interface ShardHints {
   hasOutbox: boolean;
   /** Batches have ended whose members have not followed yet (`endBatches`). */
   hasEndedBatches: boolean;
-  /** The alerts have something to look at (`AlertStates`). */
+  /** The alerts have work (`AlertStates`). */
   hasEnds: boolean;
 }
 
@@ -231,8 +231,8 @@ export interface QueueFigures {
 }
 
 /**
- * How long what has ended stays, and what becomes of that which no archive has yet written (default: it stays, for 72 hours). `largestFirst`: what the
- * account with most finished bytes has goes first, whatever its age; its dead letters only with `deadLettersMs` 0. Default: the oldest of anybody.
+ * Retention of what has ended, also of what no archive has written yet (default: it stays, for 72 hours). `largestFirst`: the messages of the
+ * account with most finished bytes has go first, whatever their age; its dead letters only with `deadLettersMs` 0. Default: the oldest of anybody.
  */
 export interface Retention {
   finishedMs: number;
@@ -241,7 +241,7 @@ export interface Retention {
   largestFirst?: boolean;
 }
 
-/** All others go before the busiest account, of which the worker has had the most work lately; the accounts `without` get nothing. */
+/** All others go before the dominant account, which had most of the worker's recent jobs; the accounts `without` get nothing. */
 export interface TurnOrder {
   busiest?: string | null;
   without?: readonly string[];

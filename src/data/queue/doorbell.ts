@@ -12,7 +12,7 @@ export interface Ring {
 /** The longest sleep on the doorbell, in seconds. */
 export const doorbellBlockSeconds = 30;
 
-/** Lets a worker sleep until somebody rings in one of the shards. Owns its connection, which blocks. */
+/** Lets a worker sleep until one of the shards signals work. Owns its connection, which blocks. */
 export class Doorbell {
   readonly #redis: RedisClient;
   readonly #shards: ReadonlyMap<string, number>;
@@ -26,11 +26,11 @@ export class Doorbell {
   }: { redis: RedisClient; prefix: string; shards?: readonly number[]; pool?: string }) {
     this.#redis = redis;
     this.#shards = new Map(shards.map((shard) => [`${shardKeys(prefix, shard).doorbell}${poolMark(pool)}`, shard]));
-    // Errors reject the wait under way; the event says nothing more.
+    // Errors reject the wait under way; the event is redundant.
     redis.on('error', () => undefined);
   }
 
-  /** Null after 30 s of silence. Rejects when Redis is away or the doorbell was closed. */
+  /** Null after 30 s of silence. Rejects when Redis is down or the doorbell was closed. */
   async wait(): Promise<Ring | null> {
     if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
     const rang = await this.#redis.blpop(...this.#shards.keys(), doorbellBlockSeconds);

@@ -1,12 +1,12 @@
 import { PosthornError } from '../../core/errors.ts';
 
-/** What a transform has made of an event for a route; it is what goes out in place of the payload. */
+/** The output of a route's transform for an event; it is sent instead of the payload. */
 export interface EventOutput {
   contentType: string;
   body: Buffer;
 }
 
-/** As it stands in `y:<event>`: the content type, a line feed, the body. */
+/** As stored in `y:<event>`: the content type, a line feed, the body. */
 export function encodeOutput({ contentType, body }: EventOutput): Buffer {
   return Buffer.concat([Buffer.from(`${contentType}\n`), body]);
 }

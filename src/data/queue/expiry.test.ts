@@ -24,7 +24,7 @@ const retry = (delayMs: number): Outcome => ({ type: 'retry', attempt: failure, 
 const suite = checkedMessageQueueSuite(prefix);
 type Target = NewEvent['targets'][number];
 
-/** Accepts a message that expires in an hour, unless `changes` says otherwise; returns its id. */
+/** Accepts a message that expires in an hour, unless `changes` overrides it; returns its id. */
 async function accept(changes: Partial<Target> = {}, event: Partial<NewEvent> = {}): Promise<string> {
   const made = newEvent(event);
   const [target] = made.targets;

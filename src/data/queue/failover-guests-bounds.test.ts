@@ -101,7 +101,7 @@ describe('of batches', () => {
   const members = 300;
   const batch = { layout: '{}', records: members, bytes: 100_000_000, ageMs: 3_600_000 };
 
-  /** So many batches of messages for dst_w, each of which was changed before, wait for their next attempt. */
+  /** So many batches of messages for dst_w, each changed before, wait for their next attempt. */
   async function waiting(count: number, change: (id: string) => Promise<unknown>): Promise<string[]> {
     const ids = await sendMany('dst_w', count * members);
     for (const id of ids) await change(id);

@@ -69,7 +69,7 @@ describe.each(kinds)('messages that failed over to %s', (kind, setting) => {
         await suite.queues.looks();
         for (const id of guests)
           expect([kind, name, (await suite.reader.delivery('org_a', id))?.destinationId]).toEqual([kind, name, expected]);
-        // An open circuit hands on whatever there is.
+        // An open circuit fails everything over.
         const stays = name === 'wait behind an open circuit' ? expected.replace('dst_a', 'dst_w') : 'dst_w';
         expect(await suite.reader.delivery('org_a', own ?? '')).toMatchObject({ destinationId: stays, completedAtMs: null });
       });

@@ -40,7 +40,7 @@ const keyOf = (id: string): string => `${suite.queues.base(0)}m:${id.slice('msg_
 const movesOf = async (id: string): Promise<number> => Number((await suite.redis.client.hget(keyOf(id), hashFields.message.moves)) ?? '0');
 const jobsOf = (jobs: readonly Job[], id: string) => jobs.filter(({ messageId }) => messageId === id);
 
-/** As when nobody has looked at the first destination for 72 hours. */
+/** As if the first destination were unchecked for 72 hours. */
 async function wait72Hours(id: string): Promise<void> {
   const n = (await suite.redis.client.hget(`${suite.queues.base(0)}tn:org_a`, 'rte_a dst_a')) ?? '';
   await suite.redis.client.hset(`${suite.queues.base(0)}t:${n}`, hashFields.target.outageBeganMs, Date.now() - longAgoMs);

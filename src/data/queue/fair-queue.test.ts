@@ -213,7 +213,7 @@ describe('fairness', () => {
     for (let i = 0; i < 3; i++) {
       const jobs = await dequeue('w1', 1);
       order.push(...jobs.map(({ target }) => target.routeId));
-      // Those that find no place begin to wait, in the order in which their messages came.
+      // Those without a slot begin to wait, in the order in which their messages came.
       expect(await dequeue('w1', 1)).toEqual([]);
       await settle(jobs, delivered);
     }

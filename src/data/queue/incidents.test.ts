@@ -28,7 +28,7 @@ const rules = (overrides: Partial<AlertRules> = {}): AlertRules => ({
   ...overrides,
 });
 
-/** A message of the route ends, and what is told of it is sent to its channels. */
+/** A message of the route ends, and its alerts are sent to its channels. */
 async function end(kind: 'f' | 's'): Promise<void> {
   const entry = { entry: `${++entries}-0`, routeId: 'rte_a', destinationId: 'dst_a', atMs: 1, kind, count: 1, messageId: '-' };
   const decided = await states.decide(0, rules(), { shard: 0, marker: 'm', entries: [entry] });

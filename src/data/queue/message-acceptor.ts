@@ -48,7 +48,7 @@ const limits = {
   waitingBytes: 67_108_864,
   /** Under the 2 s that the API promises. */
   deadlineMs: 1800,
-  /** Of an event, while others use up what looks at the accounts give its shard; its deadline is sooner where Redis is slow. */
+  /** Of an event, while others use up what reads of the accounts give its shard; its deadline is sooner where Redis is slow. */
   tries: 50,
   /** While events come. */
   looksAtMostApartMs: 30_000,
@@ -71,7 +71,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
-  /** Of which events are accepted, or are being expanded. */
+  /** Of events that are accepted, or are being expanded. */
   readonly #organizations: RecentOrganizations;
 
   constructor({
@@ -89,7 +89,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     prefix: string;
     clock: Clock;
     findFurther?: FindFurtherTargets;
-    /** How many there are, to know what accounts have elsewhere. Default: those up to the one of the event. */
+    /** The number of shards, to find the bytes of accounts elsewhere. Default: those up to the one of the event. */
     shards?: (() => number) | undefined;
     /** Of Redis, where it has no maxmemory of its own. */
     memoryLimitBytes?: number | undefined;
@@ -117,7 +117,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
 
   /**
    * Rejects with QUEUE_FULL when the account of the event has more than its share of Redis, and then the event is not stored; with UNAVAILABLE when Redis is
-   * away or full, or when too much waits already; within 2 s in any case.
+   * down or full, or when too much waits already; within 2 s in any case.
    */
   async accept(event: NewEvent): Promise<boolean> {
     const shard = homeShard(event.id);
@@ -160,7 +160,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     if (isOver(await read())) throw overShare();
   }
 
-  /** Reads the memory limit again from time to time, because it may have changed. A shard without room reads it at once by itself. */
+  /** Reads the memory limit again from time to time, because it may have changed. A full shard reads it at once by itself. */
   #lookNowAndThen(shard: number): void {
     if (this.#clock.now() - this.#lookedAtMs < limits.looksAtMostApartMs) return;
     this.#lookedAtMs = this.#clock.now();

@@ -211,14 +211,14 @@ class Run {
     else this.#fresh.push(messageKey);
   }
 
-  /** `isSilent`: its heartbeat goes on, but it forgets what it holds until its hold is over. */
+  /** `isSilent`: its heartbeat continues, but it forgets its leases until they expire. */
   async #crash(name: string, isSilent: boolean): Promise<void> {
     const lost = [...this.#held.values()].filter((each) => each.worker === name).map(({ job }) => job);
     if (isSilent) {
       for (const { handle } of lost) await redis.client.zadd(`${base}held`, 'XX', 1, `${handle}/${name}`);
     }
     while ((await this.#queue.reclaim(isSilent ? [] : [name])).hasMore);
-    // In the order in which they stand in their lanes now: several are lost together only without order.
+    // In their current order in their lanes: several are lost together only without order.
     for (const job of await this.#inOrderOfLanes(lost)) {
       this.#held.delete(job.handle);
       this.#putBack(job);

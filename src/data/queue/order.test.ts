@@ -241,7 +241,7 @@ test('switching order on gives out in the order of acceptance what several worke
   const keys: string[] = [];
   for (let i = 0; i < 9; i++) {
     const event = newEvent();
-    // Those that expire note where they stand.
+    // Those that expire record their position.
     const times = i % 2 === 0 ? {} : { expiresAtMs };
     await suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, ...times })) });
     keys.push(event.targets[0]?.messageId.slice(6) ?? '');

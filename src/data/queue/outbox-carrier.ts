@@ -29,13 +29,13 @@ const entriesPerRead = 64;
 
 /** How many messages are made side by side by scripts with few, of events with few. */
 const messagesSideBySide = 50;
-/** After a script with as many as it may have, or for an event with many: others have their turn in Redis. */
+/** After a script with as many as it may have, or for an event with many: Redis serves others meanwhile. */
 const pausesPerScript = 2;
 const pausesPerScriptBesideOthers = 5;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const maxWaiting = 10_000;
 
-/** Finds some of an event's further targets, with scripts in these turns; `next` is where to go on, null at the end. */
+/** Finds some of an event's further targets, with scripts in these turns; `next` is the continuation, null at the end. */
 export type FindFurtherTargets = (
   event: StoredEvent,
   range: { from: number; end: number },
@@ -45,7 +45,7 @@ export type FindFurtherTargets = (
 export interface OutboxCarrierOptions {
   redis: RedisClient;
   prefix: string;
-  /** Absent: entries that stand for further targets are left to others. */
+  /** Absent: entries of fan-out continuations are left to others. */
   findFurther?: FindFurtherTargets | undefined;
   /** Absent: there are no pauses. */
   clock?: Clock;
@@ -54,7 +54,7 @@ export interface OutboxCarrierOptions {
 }
 
 /**
- * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
+ * Sends the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
  * fail over, and news of records that are gone. Every step may be repeated, by anybody; an entry is removed once it has arrived.
  */
 export class OutboxCarrier {
@@ -77,7 +77,7 @@ export class OutboxCarrier {
     this.#makingMany = clock === undefined ? null : new Pace({ clock, pausesPerScript: pauses });
   }
 
-  /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
+  /** Sends these entries, and their continuations. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
     if (this.#waiting >= maxWaiting) return;
     const unreachable = new Set<number>();
@@ -150,7 +150,7 @@ export class OutboxCarrier {
     return { next: last === undefined ? null : text(last[0]), further, failure };
   }
 
-  /** Returns the entries that go on with it. */
+  /** Returns the entries that continue it. */
   async #carry(from: number, entry: readonly unknown[], isOfMany: boolean): Promise<string[]> {
     const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
     const to = Number(shard);
@@ -176,7 +176,7 @@ export class OutboxCarrier {
     return [];
   }
 
-  /** One window; the entry that stands for the rest comes behind those of what was found. */
+  /** One window; the entry for the rest comes after those of what was found. */
   async #expand(shard: number, entry: string, [, , , , stored, from, end]: readonly unknown[]): Promise<string[]> {
     if (this.#findFurther === null) return [];
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
@@ -297,7 +297,7 @@ type Lost = '' | '1';
 const movedOn = 2;
 const hopsField = Buffer.from('h');
 
-/** What stands in one shard for a record that has this key in another. */
+/** The data of one shard for a record that has this key in another. */
 function keyIn(shard: number, prefix: 'evt_' | 'msg_', from: number, key: string): string {
   return recordKey(recordId(prefix, from, key), shard) ?? key;
 }

@@ -19,7 +19,7 @@ export interface OwnNote {
   kind: 'disabled' | 'disabling';
   /** The message whose attempt is the cause. */
   messageId: string;
-  /** Grows with each thing of the kind: one that is not larger than the last is not noted again. */
+  /** Grows with each event of the kind: one that is not larger than the last is not recorded again. */
   number: number;
   reason: string;
 }
@@ -35,13 +35,13 @@ export type OrganizationNote = {
   hop?: number | undefined;
 } & (
   | { kind: 'replayFinished' | 'secretRotated' }
-  /** `number` grows with each thing that is to be noted: one that is not larger than the last is not noted again. */
+  /** `number` grows with each event to be recorded: one that is not larger than the last is not recorded again. */
   | { kind: 'quotaReached'; number: number }
 );
 
 const letters = hashFields.ownEvents;
 
-/** Notes for Posthorn's own events what no step of a message says. */
+/** Records own events that no step of a message reports. */
 export class OwnEventNotes {
   readonly #options: { redis: RedisClient; prefix: string };
 
@@ -57,7 +57,7 @@ export class OwnEventNotes {
     await noteScript.run(redis, shardKeys(prefix, shard).declared, [note]).catch(throwUnavailable);
   }
 
-  /** Whether the organization has a source for it is for the caller to know. `shard`: in which it is noted, as a rule that of the organization's id. Throws UNAVAILABLE. */
+  /** The caller checks that the organization has a source for it. `shard`: where it is recorded, as a rule that of the organization's id. Throws UNAVAILABLE. */
   async noteOfOrganization(note: OrganizationNote, shard: number): Promise<void> {
     const { redis, prefix } = this.#options;
     const { org, about, data, hop = '' } = note;

@@ -77,7 +77,7 @@ const longestArchiveWaitMs = 259_200_000;
 const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
 const defaultTallyMs = 10_000;
-/** Of a worker that has room for any number of them. */
+/** Of a worker with capacity for any number of them. */
 const noSlowAttempts: SlowAttempts = { slots: 1_000_000, held: 0, byAccount: new Map() };
 
 /**
@@ -119,7 +119,7 @@ export class RedisDeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  /** Up to `count` (1..64) messages, fairest first. It looks for ends when there are none. */
+  /** Up to `count` (1..64) messages, fairest first. If there are none, it searches for ends. */
   async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}): Promise<DequeueAnswer> {
     const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
@@ -127,7 +127,7 @@ export class RedisDeliveryQueue {
     return { ...shardHints(hints), jobs: await this.#jobs(jobs), unconfigured: list(unconfigured).map(targetOf) };
   }
 
-  /** The batch that a job stands for; null when it has ended. */
+  /** The batch of a job; null when it has ended. */
   async batch(job: Job): Promise<Batch | null> {
     try {
       return await readBatch(this.#redis, this.#keys, job.messageKey);
@@ -161,7 +161,7 @@ export class RedisDeliveryQueue {
     return found;
   }
 
-  /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
+  /** Records members that are not to be written: with the end of the batch they end so. False when it has ended. */
   async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
     const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, unsentLetters[status], reason ?? '']);
     return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
@@ -309,7 +309,7 @@ export class RedisDeliveryQueue {
   }
 
   /**
-   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; looks at the next of them with each
+   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; checks the next of them with each
    * call, and ends a bounded number of messages.
    */
   async expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }> {

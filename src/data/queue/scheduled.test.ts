@@ -155,7 +155,7 @@ describe('a scheduled message', () => {
   test('waits in the shard of its target when its event was accepted in another', async () => {
     const event = scheduled(eventForShards([0, 1]));
     await acceptOnly(suite.redis.client, prefix, event);
-    // A worker of the release before, which knows no times, makes the message at once instead of none.
+    // A worker of the previous release, without times, makes the message at once instead of none.
     const [[, fields = []] = []] = await suite.redis.client.xrange(`${suite.queues.base(0)}out`, '-', '+');
     expect(fields[fields.indexOf('t') + 1]).toMatch(/^\S+ rte_1 dst_1 3$/);
     await suite.queues.carry(0);

@@ -13,7 +13,7 @@ const attempt = (responseStatus: number, isSuccess: boolean): NewAttempt => ({
   errorType: isSuccess ? null : 'http_error',
   errorMessage: null,
 });
-/** What the settlement tells the circuit. */
+/** The settlement's result for the circuit. */
 function toCircuit(outcome: Outcome): string {
   const [line] = settleArguments({ job, outcome, maxAttempts: null });
   return String(line).split(' ')[5] ?? '';

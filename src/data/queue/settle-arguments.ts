@@ -18,7 +18,7 @@ function encoded(attempt: NewAttempt | null, { isBatch, attempts }: Settlement['
   return isBatch ? encodeBatchAttempt(attempt) : encodeAttempt(attempt, attempts + 1);
 }
 
-/** Text for the circuit. A 429 that is no success does not count: a receiver that asks to be called less often is healthy. */
+/** Text for the circuit. A 429 that is no success does not count: a receiver that requests fewer calls is healthy. */
 function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
   if (attempt === null) return '';
   if (attempt.errorType === null) return `+${circuitGeneration}`;

@@ -71,7 +71,7 @@ interface World {
   events: NewEvent[];
   /** Those whose sender was answered. */
   acknowledged: Set<NewEvent>;
-  /** What stands in the store of the warehouse: the messages of each batch. */
+  /** The content of the warehouse's store: the messages of each batch. */
   objects: Map<string, readonly string[]>;
 }
 
@@ -291,7 +291,7 @@ async function membersOf(queue: RedisDeliveryQueue, job: Job): Promise<BatchMemb
   return (await queue.batch(job))?.members ?? [];
 }
 
-/** Writes a batch as a worker does; the same batch again takes the place of itself. */
+/** Writes a batch as a worker does; the same batch again replaces itself. */
 async function store(queue: RedisDeliveryQueue, job: Job, objects: World['objects']): Promise<void> {
   const members = await membersOf(queue, job);
   objects.set(

@@ -321,7 +321,7 @@ function missing(error: unknown): null {
   throw error;
 }
 
-/** Keys that stand for events and messages. */
+/** Keys of events and messages. */
 async function recordKeys(): Promise<string[]> {
   const keys = await redis.client.keys(`${prefix}*`);
   return keys.filter((key) => /\}:([meaxiwqy]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();

@@ -49,7 +49,7 @@ function queueOf(shard: number): RedisDeliveryQueue {
   return queue;
 }
 
-/** One dequeue looks at some targets only, so an empty one is no proof. */
+/** One dequeue reads some targets only, so an empty one is no proof. */
 async function take(shard: number, failover: { id: string; shard: number }[] = []): Promise<Job[]> {
   for (let round = 0; round < 10; round++) {
     const jobs = await takeFrom(queueOf(shard), 'w1', 64, { failover: { destinations: failover, afterAttempts: null } });
@@ -217,7 +217,7 @@ describe('what is carried', () => {
 describe('a message that fails over to another shard', () => {
   const spare = { id: 'dst_spare', shard: 1 };
 
-  /** Fails at its first destination and stands in the outbox then. */
+  /** Fails at its first destination and is in the outbox then. */
   async function failed(): Promise<NewEvent> {
     const event = eventForShards([0]);
     await acceptOnly(redis.client, prefix, event);

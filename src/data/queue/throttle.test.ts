@@ -106,7 +106,7 @@ describe('a worker is given', () => {
     while (takenAtUs.length < 50) {
       const taken = await take(strict);
       expect(taken).toBeLessThanOrEqual(1);
-      // It notes when the next may go.
+      // It stores when the next may go.
       if (taken === 1) takenAtUs.push(Number(await suite.redis.client.get(`${shard}rate:dst_a`)) - emissionUs);
     }
     const inSecondFrom = takenAtUs.map((from) => takenAtUs.filter((at) => at >= from && at < from + 1_000_000).length);

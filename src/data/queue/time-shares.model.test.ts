@@ -13,7 +13,7 @@ const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 const organizations = ['org_a', 'org_b', 'org_c', 'org_d'];
-/** Of what one call moves, what organizations have in turn. */
+/** Of what one call moves, the organizations' shares in order. */
 const sharedPerCall = 90;
 
 type Step =
@@ -124,7 +124,7 @@ class Run {
     return moved;
   }
 
-  /** The set and the indexes say the same. */
+  /** The set and the indexes agree. */
   async check(): Promise<void> {
     const set = await redis.client.zrange(`${base}due`, '0', '-1', 'WITHSCORES');
     const scores = new Map<string, string>();
@@ -146,7 +146,7 @@ class Run {
       await this.take({ do: 'come', org: name, count: of.size });
       expect([...of.values()].every(Boolean)).toBe(true);
     }
-    // What the release before has taken stands in an index until its time.
+    // What the previous release has taken is in an index until its time.
     for (const name of organizations) await comeDue(redis.client, base, 'due', await redis.client.zrange(`${base}due:${name}`, '0', '-1'));
     do await this.promote();
     while ([...this.#waiting.values()].some(({ size }) => size > 0) || (await redis.client.exists(`${base}turns:due`)) === 1);

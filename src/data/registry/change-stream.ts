@@ -3,7 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { RegistryKeys } from './registry-keys.ts';
 
-/** Longest block of one read; at its end the reader looks whether the store is still the one it knows. */
+/** Longest block of one read; at its end the reader checks the store id. */
 export const changeStreamBlockMs = 30_000;
 
 const entriesPerRead = 1000;
@@ -81,7 +81,7 @@ export class ChangeStream {
     }
   }
 
-  /** Takes the end of the stream as the place to read from; whatever was read before may be out of date. */
+  /** Takes the end of the stream as the position to read from; everything read before may be out of date. */
   async #synchronize(): Promise<void> {
     const { blocking, onFlush } = this.#options;
     if (blocking.status === 'wait' || blocking.status === 'end') await blocking.connect();
@@ -92,7 +92,7 @@ export class ChangeStream {
     onFlush();
   }
 
-  /** Reads until the place in the stream is lost. */
+  /** Reads until the position in the stream is lost. */
   async #follow(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const changes = await this.#read();

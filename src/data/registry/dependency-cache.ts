@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/clock.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 
-/** What a load found, and the change keys that throw it away. `isCacheable` false: the value is handed out, not kept. */
+/** The result of a load, and the change keys that invalidate it. `isCacheable` false: the value is returned, not cached. */
 export interface Loaded<T> {
   value: T;
   dependsOn: readonly string[];
@@ -31,7 +31,7 @@ export class DependencyCache {
   readonly #fills = new Set<Fill>();
   readonly #doorkeeper: Doorkeeper | null;
 
-  /** `aging`: entries are loaded anew after `keptMs`. `keepsFirst` false: a value is kept from the third load on. */
+  /** `aging`: entries are reloaded after `keptMs`. `keepsFirst` false: a value is cached from the third load on. */
   constructor(maxEntries: number, { aging, keepsFirst = true }: { aging?: { keptMs: number; clock: Clock }; keepsFirst?: boolean } = {}) {
     this.#doorkeeper = keepsFirst ? null : new Doorkeeper();
     this.#entries = new LRUCache({
@@ -43,7 +43,7 @@ export class DependencyCache {
     });
   }
 
-  /** The kept value, or that of `load`. The caller's keys tell apart the types of the values. */
+  /** The cached value, or that of `load`. The caller's keys determine the types of the values. */
   async get<T>(key: string, load: () => Promise<Loaded<T>>): Promise<T> {
     const entry = this.#entries.get(key);
     if (entry !== undefined) return entry.value as T;
@@ -52,7 +52,7 @@ export class DependencyCache {
     return await this.#fill(key, load);
   }
 
-  /** Throws away everything that depends on the change key. */
+  /** Invalidates everything that depends on the change key. */
   invalidate(changeKey: string): void {
     for (const key of this.#dependents.get(changeKey) ?? []) this.#entries.delete(key);
     for (const fill of this.#fills) fill.changed?.add(changeKey);

@@ -3,17 +3,17 @@ const keysPerBucket = 4;
 const timesBefore = 2;
 
 /**
- * Lets into a cache what is asked for a third time (as the doorkeeper of TinyLFU does for the second; a message to a target that was never
- * used asks twice). Of very many keys that are each asked for once, as with an event for 100,000 endpoints, next to none pushes out what is
+ * Admits to a cache what is requested for a third time (as the doorkeeper of TinyLFU does for the second; a message to a target that was never
+ * used requests it twice). Of very many keys that are each requested once, as with an event for 100,000 endpoints, next to none evicts what is
  * used or lives long enough to cost the collection of garbage. Of a fixed size (it remembers some 65,000 keys): a bucket holds the hashes of the
- * last four keys that fell into it, and how often each was asked for.
+ * last four keys that fell into it, and their request counts.
  */
 export class Doorkeeper {
   readonly #hashes = new Int32Array(buckets * keysPerBucket);
   readonly #times = new Uint8Array(buckets * keysPerBucket);
   readonly #oldest = new Uint8Array(buckets);
 
-  /** Whether the key was asked for often enough before; from now on it was asked for once more. */
+  /** Whether the key was requested often enough before; counts this request. */
   admits(key: string): boolean {
     const hash = fnv1a(key);
     const place = this.#placeOf(hash);

@@ -8,14 +8,14 @@ export interface FollowedCacheOptions extends Pick<ChangeStreamOptions, 'blockin
   logger: Logger;
   /** Values kept in memory; default 50,000. */
   maxEntries?: number | undefined;
-  /** A value is loaded anew after so long; absent: it is kept until it changes. */
+  /** Maximum age of a value; absent: it is cached until it changes. */
   keptMs?: number;
   /** Default true; false: a value is kept from the third load on. */
   keepsFirst?: boolean;
 }
 
 /**
- * What readers keep of the records that others write: a change in the stream throws away what depends on it, then tells the listeners. `stop` ends the
+ * Reader-side cache of the records that others write: a change in the stream invalidates what depends on it, then notifies the listeners. `stop` ends the
  * connection that follows the stream.
  */
 export class FollowedCache {
@@ -48,12 +48,12 @@ export class FollowedCache {
     await this.#stream.stop();
   }
 
-  /** The kept value, or that of `load`. The caller's keys tell apart the types of the values. */
+  /** The cached value, or that of `load`. The caller's keys determine the types of the values. */
   get<T>(key: string, load: () => Promise<Loaded<T>>): Promise<T> {
     return this.#cache.get(key, load);
   }
 
-  /** Throws away all that is kept, as when any change may have been missed. */
+  /** Invalidates all, as when any change may have been missed. */
   flush(): void {
     this.#cache.flush();
     this.#notify('*');

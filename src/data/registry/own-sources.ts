@@ -17,7 +17,7 @@ export async function readHasOwnSource({ redis, prefix }: { redis: RedisClient; 
   return (await redis.exists(registryKeys(prefix).index(ownSourcesKey(org))).catch(throwUnavailable)) === 1;
 }
 
-/** Whether own events are made of what becomes of a source's events. Of own events none are: that would never end. Throws UNAVAILABLE. */
+/** Whether a source's events cause own events. Own events cause none: that would never end. Throws UNAVAILABLE. */
 export async function makesOwnEvents(registry: RegistryReader, sourceId: string): Promise<boolean> {
   const source = await registry.get('source', sourceId);
   return source !== null && source.provider !== ownProvider;

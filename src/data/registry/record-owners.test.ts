@@ -82,7 +82,7 @@ test('the hash of an API key leads to the key of the organization that published
   expect(isTakenName(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b')).catch((error: unknown) => error))).toBe(true);
   expect(await keyId()).toBe('key_1');
   expect(await publisher.get('apiKey', 'key_2')).toBeNull();
-  // Its own organization declares it anew.
+  // Its own organization declares it again.
   await publisher.publish(epoch, 'apiKey', keyOf('key_3', 'org_a'));
   await publisher.retract(epoch, 'apiKey', 'key_1');
   expect(await keyId()).toBe('key_3');

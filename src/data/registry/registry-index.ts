@@ -10,11 +10,11 @@ export interface IndexEntry {
   field: string;
   /** The change key that readers who looked the entry up depend on. */
   changeKey: string;
-  /** No record of another organization takes the field while this one stands. */
+  /** No record of another organization takes the field while this one exists. */
   isClaimed?: true;
 }
 
-/** A record with its kind, so that a switch can tell them apart. */
+/** A record with its kind, as a discriminated union. */
 export type KindAndRecord = { [K in RecordKind]: { kind: K; record: RecordByKind[K] } }[RecordKind];
 
 /** The index entries that a record has while it is published. Records of other kinds are found by their id alone. */
@@ -64,7 +64,7 @@ export interface IndexOperation {
   entry: IndexEntry;
 }
 
-/** What turns the entries of the stored record into those of the new one. */
+/** The change from the entries of the stored record to those of the new one. */
 export function indexOperations(stored: readonly IndexEntry[], wanted: readonly IndexEntry[]): IndexOperation[] {
   const gone = stored.filter((entry) => !wanted.some((other) => isSame(entry, other)));
   const added = wanted.filter((entry) => !stored.some((other) => isSame(entry, other)));

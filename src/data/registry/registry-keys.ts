@@ -14,7 +14,7 @@ export interface RegistryKeys {
   index(name: string): string;
 }
 
-/** `prefix` stands before every key, so that installations can share a Redis; may be empty. */
+/** `prefix` precedes every key, so that installations can share a Redis; may be empty. */
 export function registryKeys(prefix: string): RegistryKeys {
   const base = `${prefix}{cfg}:`;
   return {

@@ -21,7 +21,7 @@ const changesKept = 10_000;
 /** A belief about the stored record can only be wrong again when the same record is being written elsewhere. */
 const triesMax = 5;
 
-/** A record of a kind that is to stand in Redis in place of what stands there. */
+/** A record of a kind that replaces the stored one in Redis. */
 interface Replacement {
   epoch: number;
   kind: RecordKind;
@@ -180,6 +180,6 @@ function isOfAnother(kind: RecordKind, json: string, org: string | undefined): b
 }
 
 function entriesOf(kind: RecordKind, json: string): IndexEntry[] {
-  // The compiler cannot tie a kind that it does not know to its record.
+  // The compiler cannot tie a generic kind to its record.
   return json === '' ? [] : indexEntries({ kind, record: parseRecord(kind, json) } as KindAndRecord);
 }

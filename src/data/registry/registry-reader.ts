@@ -21,7 +21,7 @@ const maxHashes = 1000;
 
 /**
  * Reads throw UNAVAILABLE when Redis does not answer, and for what is absent while the first leader publishes into this Redis; what is
- * cached is served all the same. What is not there is asked for anew every time.
+ * cached is served all the same. A missing record is read every time.
  */
 export class RedisRegistryReader implements RegistryReader {
   readonly #redis: RedisClient;
@@ -48,7 +48,7 @@ export class RedisRegistryReader implements RegistryReader {
     await this.#cache.stop();
   }
 
-  /** Throws away all that is kept. */
+  /** Invalidates all. */
   flush(): void {
     this.#cache.flush();
   }
@@ -109,7 +109,7 @@ export class RedisRegistryReader implements RegistryReader {
 
   ownSourceIdsOfOrganization(org: string): Promise<string[]> {
     const index = `own-sources-of:${org}`;
-    // Deliveries ask for it, and do not wait until everything is published.
+    // Deliveries use it, and do not wait until everything is published.
     return this.#cache.get(index, async () => {
       const value = await this.#redis.smembers(this.#keys.index(index)).catch(throwUnavailable);
       return { value, dependsOn: [index], isCacheable: value.length > 0 };
@@ -147,7 +147,7 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#lookUp(`${name}:${field}`, this.#keys.index(name), field, (id) => id);
   }
 
-  /** A field of a hash; the cache key is the change key that throws it away. */
+  /** A field of a hash; the cache key is the change key that invalidates it. */
   #lookUp<T>(changeKey: string, hash: string, field: string, parse: (text: string) => T): Promise<T | null> {
     return this.#cached(changeKey, () => this.#redis.hget(hash, field).catch(throwUnavailable), parse);
   }
@@ -164,7 +164,7 @@ export class RedisRegistryReader implements RegistryReader {
 
   /** In a new or emptied Redis "not there" means nothing: the leader is publishing everything. */
   async #requirePublished(): Promise<void> {
-    // One that was asked for before the caller's first read will do: the caller reads again after the reply.
+    // One sent before the caller's first read will do: the caller reads again after the reply.
     if (await this.isPublished()) return;
     throw new PosthornError('UNAVAILABLE', 'the configuration is being published', { retryAfterSeconds: 1 });
   }

@@ -24,7 +24,7 @@ export interface RegistryPublisher {
   /**
    * Writes the record and its index entries and appends one change, unless the stored record is equal.
    * Returns whether anything changed. Throws CONFLICT with `details.epoch` when `epoch` is not the newest (a fenced
-   * ex-leader), with `details.owner` when the id belongs to another organization, and as `isTakenName` tells when what the record is found by does.
+   * ex-leader), with `details.owner` when the id belongs to another organization, and per `isTakenName` when a lookup name of the record does.
    */
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean>;
   /**
@@ -32,7 +32,7 @@ export interface RegistryPublisher {
    * stays its organization's.
    */
   retract(epoch: number, kind: RecordKind, id: string, org?: string): Promise<boolean>;
-  /** Notes whose an id is that has no record here. Throws CONFLICT as `publish` does. */
+  /** Stores the owner of an id without a record here. Throws CONFLICT as `publish` does. */
   claim(epoch: number, id: string, org: string): Promise<void>;
   /** Calls back with every id that belongs to an organization. */
   eachOwner(found: (id: string, org: string) => void): Promise<void>;
@@ -41,7 +41,7 @@ export interface RegistryPublisher {
   get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null>;
   /** The store marker, made when missing. */
   marker(): Promise<string>;
-  /** Says that everything is published: from now on what is absent is unknown. */
+  /** Declares that everything is published: from now on what is absent is unknown. */
   markComplete(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export interface RegistryReader {
   organizationSlugs(): Promise<string[]>;
   /**
    * A value derived from records, kept in the LRU: `make` runs on a miss, and `dependsOn` (change keys such as
-   * `route:rte_x` or `routes-of:src_x`) names what throws the value away.
+   * `route:rte_x` or `routes-of:src_x`) lists what invalidates the value.
    */
   derive<T>(key: string, make: () => Promise<{ value: T; dependsOn: string[] }>): Promise<T>;
   /** Called after every applied change key, and with `*` after a flush. */

@@ -7,7 +7,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { rewriteHash } from '../../redis/rewrite-hash.ts';
 import { registryKeys } from './registry-keys.ts';
 
-/** A record says under which field a value is sealed only by where it stands, so each is tried: an envelope opens under its own alone. */
+/** The field of a sealed value is known only by its position in the record, so each is tried: an envelope opens under its own alone. */
 const sealedFields = Object.keys({
   signingSecrets: true,
   verifyToken: true,
@@ -61,7 +61,7 @@ export async function resealRecords(options: {
   return changed;
 }
 
-/** Members of a list stand at the place of the list. */
+/** Members of a list have the position of the list. */
 function withEnvelopes(value: unknown, place: string, map: (envelope: string, place: string) => string): unknown {
   if (typeof value === 'string') return isSealed(value) ? map(value, place) : value;
   if (Array.isArray(value)) return value.map((item) => withEnvelopes(item, place, map));

@@ -13,7 +13,7 @@ interface Place {
 export const claimKeys = (prefix: string): readonly string[] => [registryKeys(prefix).installation, registryKeys(prefix).layout];
 
 /**
- * Notes for which installation the data below the prefix is; the first one stays. Data in the layout of a later release is not claimed. Throws INVALID_CONFIG when it is another's, whose records these
+ * Records the installation of the data below the prefix; the first one stays. Data in the layout of a later release is not claimed. Throws INVALID_CONFIG when it is another's, whose records these
  * controllers would retract, and UNAVAILABLE when Redis does not answer.
  */
 export async function claimStore({ redis, prefix }: Place, installation: string): Promise<void> {

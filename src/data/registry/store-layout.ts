@@ -8,10 +8,10 @@ import { registryKeys } from './registry-keys.ts';
 const setScript = new Script(new URL('./layout-set.lua', import.meta.url));
 
 /**
- * The form in which this release knows what is in Redis: records, shards, webhook stores. It reads that of every layout up to this
- * one, and writes what its predecessor can read, too, until `posthorn migrate` says in `{cfg}:layout` that nobody needs that any more. One key speaks
- * for all slots: who may look at one of them may look at all, and no script asks. A change of form that the predecessor cannot read takes the next
- * number and a step of `posthorn migrate`; then what is written until the migration depends on the number that stands there.
+ * The version of the layout that this release uses in Redis: records, shards, webhook stores. It reads that of every layout up to this
+ * one, and writes what its predecessor can read, too, until `posthorn migrate` records in `{cfg}:layout` that this is no longer needed. One key
+ * applies to all slots: a reader of one of them may read all, and no script checks it. A change of form that the predecessor cannot read takes the next
+ * number and a step of `posthorn migrate`; then what is written until the migration depends on the stored number.
  */
 export const storeLayout = 1;
 
@@ -22,21 +22,21 @@ interface Place {
 
 /**
  * Throws INVALID_CONFIG when a later release has migrated the store to a layout that this one cannot read, and UNAVAILABLE when Redis does not answer. A
- * store that says nothing was never migrated.
+ * store without a number was never migrated.
  */
 export async function requireReadableLayout({ redis, prefix }: Place): Promise<void> {
   refuseLater((await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)) ?? '0');
 }
 
 /**
- * Says that what is in Redis is being brought into the layout of this release (from now on earlier releases refuse to start), or that it is in it. Throws as
+ * Records that the data in Redis is being migrated to the layout of this release (from now on earlier releases refuse to start), or that it is in it. Throws as
  * `requireReadableLayout` does.
  */
 export async function noteLayout({ redis, prefix }: Place, state: 'begun' | 'done'): Promise<void> {
   refuseLater(text(await setScript.run(redis, [registryKeys(prefix).layout], [storeLayout, state]).catch(throwUnavailable)));
 }
 
-/** Whether this release reads the layout that Redis has noted; null: none is noted. */
+/** Whether this release reads the layout that Redis has stored; null: none is stored. */
 export function isReadableLayout(stored: string | null): boolean {
   return Number(numberOf(stored ?? '0') ?? Number.POSITIVE_INFINITY) <= storeLayout;
 }

@@ -17,7 +17,7 @@ interface EndedMessagesOptions {
   runs: Pick<RedisReplayRuns, 'open'>;
   candidates: Pick<ReplayCandidates, 'views' | 'ends'>;
   clock: Clock;
-  /** Between two looks for ended messages; default 200. */
+  /** Interval of checks for ended messages; default 200. */
   lookEveryMs?: number;
 }
 
@@ -27,16 +27,16 @@ interface Look {
   state: ReplayState;
   /** Ids of the messages that have ended. */
   ended: string[];
-  /** Why none of the others is sent now; absent: not all of them were looked at, or not all is queued. */
+  /** Why none of the others is sent now; absent: not all of them were read, or not all is queued. */
   held?: Waiting | null;
   /** The next look is due then. */
   lookInMs?: number;
 }
 
-/** Looks for messages of replays that have ended. */
+/** Searches for messages of replays that have ended. */
 export class EndedMessages {
   readonly #options: EndedMessagesOptions;
-  /** By identity: cursor of the next look and time of the last look for ended messages. */
+  /** By identity: cursor of the next search and time of the last one. */
   readonly #looks = new Map<string, { cursor: string; atMs: number }>();
 
   constructor(options: EndedMessagesOptions) {
@@ -52,7 +52,7 @@ export class EndedMessages {
     const { runs, clock, lookEveryMs = defaultLookEveryMs } = this.#options;
     const { cursor, atMs } = this.#looks.get(record.identity) ?? { cursor: '0', atMs: Number.NEGATIVE_INFINITY };
     if (open === 0) return { state, ended: [] };
-    // A look at few messages costs little, and few may be queued before it.
+    // A check of few messages costs little, and few may be queued before it.
     const lookInMs = atMs - clock.now() + (maxOpenOf(record) === maxOpen ? lookEveryMs : lookEveryMs / 4);
     if (lookInMs > 0) return { state, ended: [], lookInMs };
     const { next, ids } = await runs.open(record.org, record.identity, cursor);

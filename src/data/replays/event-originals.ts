@@ -9,7 +9,7 @@ import type { EventView } from '../shard/messages.ts';
 /** Of one page; a page has at least one event, with all its targets. */
 const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1000 };
 
-/** Bytes of payloads of events that a worker judges or queues again at the same time; a larger one goes alone. */
+/** Bytes of payloads of events that a worker evaluates or queues again at the same time; a larger one goes alone. */
 const payloadRoomBytes = 32 * 1024 * 1024;
 
 /** One for all that replays events in a process. */
@@ -33,10 +33,10 @@ export interface EventTarget extends Omit<EventOriginal, 'eventId'> {
 /** An event with its payload. */
 export type WholeEvent = EventView & { payload: Buffer };
 
-/** What the routes of today say of events of the past. Rejects with UNAVAILABLE. */
+/** Evaluates today's routes on past events. Rejects with UNAVAILABLE. */
 export interface EventRouting {
   /**
-   * Where the routes of its source send the event. `routeId`: only these routes are asked. `read` is called only where a route may take the event; it returns null
+   * Where the routes of its source send the event. `routeId`: only these routes are evaluated. `read` is called only where a route may take the event; it returns null
    * for one whose payload is gone.
    */
   targets(
@@ -100,7 +100,7 @@ export class EventOriginals {
     this.#payloadRoom = payloadRoom;
   }
 
-  /** `beforeMs`: only those that were stored before. `limit`: of the events that are looked at. */
+  /** `beforeMs`: only those stored before. `limit`: of the events that are read. */
   async page(
     record: ReplayRecord,
     beforeMs: number,
@@ -118,7 +118,7 @@ export class EventOriginals {
       judged.set(event.id, originals);
       found += originals.length;
     }
-    // A shorter list has the cursor behind its last event; it may be another list by now.
+    // A shorter list has a cursor after its last event; it may be another list then.
     const isWhole = judged.size === listed.items.length;
     const { items, nextCursor } = isWhole ? listed : await this.#list(record, beforeMs, { ...page, limit: judged.size });
     const originals: DatedOriginal[] = [];

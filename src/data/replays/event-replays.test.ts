@@ -178,7 +178,7 @@ test('an event is skipped whose payload is gone, or whose route is', async () =>
   let judged = 0;
   const prunes: Partial<EventRouting> = {
     targets: async (...args) => {
-      // In the plan each event is judged once.
+      // In the plan each event is evaluated once.
       if (++judged > 2) for (const key of await world.redis.client.keys(`${prefix}{s*}:e:*`)) await world.redis.client.del(key);
       return routing.targets(...args);
     },

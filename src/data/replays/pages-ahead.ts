@@ -21,7 +21,7 @@ export class PagesAhead {
     this.#clock = clock;
   }
 
-  /** Begins to read the page behind the cursor. Pages of events are not read ahead: each event is judged by all routes of its source. */
+  /** Begins to read the page after the cursor. Pages of events are not read ahead: each event is evaluated by all routes of its source. */
   begin(record: ReplayRecord, upToMs: number, { cursor, limit }: Range): void {
     this.#forgetOld();
     if (cursor === null || limit < minLimit || record.what === 'events') return;

@@ -33,7 +33,7 @@ export interface ReplayChange {
   /** `enter`: it becomes one of the running ones; `end`: it is one no more. */
   place?: 'enter' | 'end';
   /**
-   * Messages to count against a month, negative ones are given back. `limit`: how many there may be in it; absent: any number. `isLastTry`: when there is no room
+   * Messages to count against a month, negative ones are given back. `limit`: maximum per month; absent: any number. `isLastTry`: when they exceed it
    * for them, the month is full.
    */
   month?: { month: string; messages: number; limit?: number; isLastTry?: boolean };
@@ -72,7 +72,7 @@ export class RedisReplayRuns {
     return stored === undefined || open === undefined ? null : { ...parseReplayState(stored), open };
   }
 
-  /** `stale`: somebody else has written meanwhile. `many`: there are enough running ones. `quota`: the month has no room. Then nothing is written. */
+  /** `stale`: another process has written meanwhile. `many`: enough are running. `quota`: the month's limit is reached. Then nothing is written. */
   async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>[0]> {
     const { version, state, place, month, queued = [], ended = [] } = change;
     const saved = namedArgument({

@@ -12,7 +12,7 @@ import { EventOriginals, type EventRouting, eventOriginal, originalId } from './
 const perPage = 100;
 /** Of one step: those after the first are read only where the ones before were full. */
 const pagesPerStep = 2;
-/** Each is judged by all routes of its source. */
+/** Each is evaluated by all routes of its source. */
 const eventsPerPage = 20;
 
 /** What a replay sends again; of events one target of one (`event-originals.ts`). */
@@ -40,7 +40,7 @@ interface CandidatesOptions {
   payloadRoom: Semaphore;
 }
 
-/** Walks over what replays select, newest first. Rejects with UNAVAILABLE, and with another error of Posthorn for a filter that cannot be judged. */
+/** Walks over what replays select, newest first. Rejects with UNAVAILABLE, and with another error of Posthorn for a filter that cannot be evaluated. */
 export class ReplayCandidates {
   readonly #deliveries: RedisMessageReader;
   readonly #messages: WebhookMessages;

@@ -5,7 +5,7 @@ import type { RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
 import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
-/** Of its messages that ended, before their failures are judged. */
+/** Of its messages that ended, before their failures are evaluated. */
 const minJudged = 100;
 
 export interface ReplayEndOptions {
@@ -19,8 +19,8 @@ export interface ReplayEndOptions {
 type Ended = Pick<ReplayRecord, 'org' | 'identity'>;
 
 /**
- * Saves the end of a replay, and notes `replay.finished` if the organization has a source for it. The replay stays among the running ones until the event is noted,
- * so that another worker notes it after a crash. Returns false if another process has saved the replay meanwhile.
+ * Saves the end of a replay, and records `replay.finished` if the organization has a source for it. The replay stays among the running ones until the event is recorded,
+ * so that another worker records it after a crash. Returns false if another process has saved the replay meanwhile.
  */
 export async function endReplay(options: ReplayEndOptions, ended: Ended, change: ReplayChange): Promise<boolean> {
   const { runs, hasOwnSource } = options;
@@ -31,7 +31,7 @@ export async function endReplay(options: ReplayEndOptions, ended: Ended, change:
   return !isToTell || (await tellEnd(options, ended, { version: change.version + 1, state }));
 }
 
-/** Notes `replay.finished`, and removes the replay from the running ones. A repeated note is the same event. Returns as `endReplay`. */
+/** Records `replay.finished`, and removes the replay from the running ones. A repeated record is the same event. Returns as `endReplay`. */
 export async function tellEnd(
   { runs, notes, shards }: ReplayEndOptions,
   { org, identity }: Ended,
@@ -65,7 +65,7 @@ function dataOf({ id, name, what, isDryRun, phase, failure, plan, beganAtMs, end
   };
 }
 
-/** Null: it may go on. */
+/** Null: it may continue. */
 export function tooManyFailed({ stopAfterFailurePercent }: ReplayRecord, { delivered, failed }: ReplayState): ReplayState['failure'] {
   const judged = delivered + failed;
   if (stopAfterFailurePercent === undefined || judged < minJudged) return null;

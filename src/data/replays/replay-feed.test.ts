@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 beforeEach(() => world.empty());
 
-/** Begins a worker whose time stands still, after the originals. */
+/** Starts a worker with a stopped clock, after the originals. */
 async function begin(originals: readonly number[]): Promise<void> {
   await world.endedMessages(originals);
   clock = new FakeClock(Date.now());

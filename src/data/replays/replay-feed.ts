@@ -39,7 +39,7 @@ export class ReplayFeed {
     this.#told.delete(identity);
   }
 
-  /** Tells what is stored of a replay, if it is news: a new phase at once, anything else a second after the last row. The latter is left to the next call. */
+  /** Reports the stored state of a replay, if it is new: a new phase at once, anything else a second after the last row. The latter is left to the next call. */
   async tell(
     replay: Pick<ReplayRecord, 'org' | 'identity'> & Partial<Pick<ReplayRecord, 'isSuspended'>>,
     state: ReplayState,

@@ -42,7 +42,7 @@ test('a plan that reaches 100,000 candidates before its end is an estimate, and 
   const originals = await world.endedMessages(Array.from({ length: 120 }, (_, i) => i % 2));
   const record = replayRecord();
   const { runs, steps } = world.parts();
-  // Its first step gives it a place; it goes on with a plan that has found nearly as many as are counted.
+  // Its first step makes it run; it continues with a plan that has found nearly as many as are counted.
   await steps.advance(record, { most: 100, monthlyMessages: null });
   const known = await runs.read(record.org, record.identity);
   if (known === null) throw new Error('the replay has not begun');

@@ -48,7 +48,7 @@ export class ReplayQueueing {
   }
 
   /**
-   * What becomes of each; those that have no outcome are to be tried again. `obstacle`: why there is no room for them. Rejects with UNAVAILABLE when none has
+   * The outcome of each; those without one are to be tried again. `obstacle`: why they cannot be queued. Rejects with UNAVAILABLE when none has
    * one.
    */
   async replay(

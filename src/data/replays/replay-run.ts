@@ -12,8 +12,8 @@ export const replayWaits = [
 export type ReplayWait = (typeof replayWaits)[number];
 
 /**
- * Why a candidate was not replayed: its payload, or the message itself, was pruned meanwhile; its target is gone; or its target sends in order, in which what
- * is replayed has no place.
+ * Why a candidate was not replayed: its payload, or the message itself, was pruned meanwhile; its target is gone; or its target is ordered, where a
+ * replay has no position.
  */
 export const replaySkips = ['payload_not_found', 'target_not_found', 'target_ordered'] as const;
 export type ReplaySkip = (typeof replaySkips)[number];
@@ -31,7 +31,7 @@ export interface ReplayRun {
   failure: { reason: 'TooManyFailures' | 'InvalidFilter'; message: string } | null;
   /** Null: it does not wait. */
   waiting: { reason: ReplayWait; message: string; sinceMs: number } | null;
-  /** What the plan has found by now. `isEstimate`: it ended at 100,000 candidates. */
+  /** Candidates that the plan has found. `isEstimate`: it ended at 100,000 candidates. */
   plan: { candidates: number; isEstimate: boolean; bytes: number; targets: number; oldestMs: number | null };
   queued: number;
   skipped: Partial<Record<ReplaySkip, number>>;

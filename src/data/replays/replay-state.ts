@@ -27,9 +27,9 @@ const storedState = z.object({
   beganAtMs: timeMs,
   queuedAtMs: timeMs.nullable(),
   endedAtMs: timeMs.nullable(),
-  /** It has ended, and that is still to be noted for Posthorn's own events. */
+  /** It has ended, and that is still to be recorded for Posthorn's own events. */
   isToTell: z.boolean(),
-  /** Whether it has a place among the running ones. */
+  /** Whether it counts as running. */
   isAdmitted: z.boolean(),
   /** Of the walk that is under way; null: at its beginning. */
   cursor: z.string().nullable(),

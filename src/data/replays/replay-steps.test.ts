@@ -191,7 +191,7 @@ describe('a replay', () => {
     const record = replayRecord();
     const { steps } = world.parts();
     while (((await world.runOf(record))?.queued ?? 0) === 0) await steps.advance(record, { most: 2, monthlyMessages: 10 });
-    // What was noted last is counted, and not yet queued.
+    // The last record is counted, and not yet queued.
     await world.configure(0, { revision: '2', paused: true });
     expect(await carryOn(steps, record, { monthlyMessages: 10 })).toBe('idle');
     expect((await world.redis.client.hvals(keys.quota)).map(Number)).toEqual([3]);

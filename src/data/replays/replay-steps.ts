@@ -11,21 +11,21 @@ import type { ReplaySkip } from './replay-run.ts';
 import { newReplayState, type ReplayState } from './replay-state.ts';
 import { waitFor } from './replay-waits.ts';
 
-/** Then the plan ends, and says that there may be more. */
+/** Then the plan ends, and reports that there may be more. */
 const maxPlanned = 100_000;
 const maxCountedTargets = 100;
 /** A target that is full for a moment is none to speak of. */
 const fullForMs = 5000;
 /** A replay whose object is older does not begin: what is known of one that has ended is kept for so long. */
 const rememberedMs = 90 * 86_400_000;
-/** After a step that has only looked for ended messages. */
+/** After a step that has only checked for ended messages. */
 const pauseMs = 100;
 const endLeaseMs = 10_000;
 
 export interface ReplayStepsOptions extends ReplayQueueingOptions, Omit<ReplayEndOptions, 'runs'> {
   runs: RedisReplayRuns;
   feed: ReplayFeed;
-  /** Between two looks for ended messages; default 200. */
+  /** Interval of checks for ended messages; default 200. */
   lookEveryMs?: number;
 }
 
@@ -50,8 +50,8 @@ export interface Advance {
 const idle: Advance = { outcome: 'idle', queued: 0 };
 
 /**
- * Carries replays on, in steps that may be repeated by another worker: what a step will replay is noted before it is replayed, under ids that follow from
- * the replay and the originals, and counted against the month with the note.
+ * Runs replays, in steps that may be repeated by another worker: what a step will replay is recorded before it is replayed, under ids derived from
+ * the replay and the originals, and counted against the month in the same write.
  */
 export class ReplaySteps {
   readonly #options: ReplayStepsOptions;
@@ -75,7 +75,7 @@ export class ReplaySteps {
     const read = await runs.read(org, identity);
     // What is forgotten may have run.
     if (read === null && clock.now() - record.createdAtMs > rememberedMs) return this.#ended(identity);
-    // What only waited for a place is no run of an earlier object.
+    // What only waited for a slot is no run of an earlier object.
     const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
     const known = isRun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
     const { state } = known;
@@ -172,7 +172,7 @@ export class ReplaySteps {
     return { ...(await this.#save(record, { version, state: { ...state, waiting }, ended }, 0)), pauseMs };
   }
 
-  /** Notes which originals are replayed next, and counts them against the month. */
+  /** Records which originals are replayed next, and counts them against the month. */
   async #note(
     record: ReplayRecord,
     { version, state, open }: KnownReplay,
@@ -180,7 +180,7 @@ export class ReplaySteps {
   ): Promise<Advance> {
     const { runs, clock } = this.#options;
     const { most, monthlyMessages } = options;
-    // One at a time until the month has room again.
+    // One at a time until the month permits more.
     const limit = state.waiting?.reason === 'QuotaReached' ? 1 : most;
     const page = await this.#pages.next(record, state.beganAtMs, { cursor: state.cursor, limit });
     const ids = page.candidates.map(({ id }) => id);
@@ -214,7 +214,7 @@ export class ReplaySteps {
     return await this.#queue(record, { version: version + 1, state: noted, open }, { ...options, ended: [] });
   }
 
-  /** Replays originals that are noted, and notes what became of them. */
+  /** Replays recorded originals, and records their outcomes. */
   async #queue(
     record: ReplayRecord,
     { version, state, open }: KnownReplay,
@@ -264,7 +264,7 @@ export class ReplaySteps {
     return hasMoved || isDone ? advance : { ...advance, outcome: 'idle' };
   }
 
-  /** Another process has noted the step and may have replayed a part of it: that is counted before anything else. */
+  /** Another process has recorded the step and may have replayed a part of it: that is counted before anything else. */
   async #reconcile(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
     const { step } = state;
     if (step === null) return idle;
@@ -292,7 +292,7 @@ export class ReplaySteps {
     return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
-  /** Says why nothing can be queued; writes it where it is new. */
+  /** Reports why nothing can be queued; writes it where it is new. */
   async #wait(
     record: ReplayRecord,
     { version, state }: KnownReplay,
@@ -314,7 +314,7 @@ export class ReplaySteps {
     return { outcome: 'progress', queued };
   }
 
-  /** Of what was noted last, that which was not replayed is given back to the month. */
+  /** The part of the last record that was not replayed is given back to the month. */
   async #end(
     record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>,
     { version, state }: Pick<KnownReplay, 'version' | 'state'>,

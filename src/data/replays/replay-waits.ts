@@ -10,7 +10,7 @@ const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full
   ReplayWait
 >;
 
-/** Why a replay waits for a target. `place`: null when it is not known. */
+/** Why a replay waits for a target. `place`: null when it is unknown. */
 export function waitFor(obstacle: TargetObstacle, place: Pick<Candidate, 'routeId' | 'destinationId'> | null): Waiting {
   const target = place === null ? 'A target' : `Destination ${place.destinationId} of ${place.routeId}`;
   const messages: Record<TargetObstacle, string> = {

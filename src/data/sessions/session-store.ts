@@ -82,8 +82,8 @@ export class SessionStore {
   }
 
   /**
-   * Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. `replaced`: the session in whose
-   * place it comes, which ends once the new one is stored; null: none.
+   * Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. `replaced`: the session that
+   * it replaces, which ends once the new one is stored; null: none.
    */
   async create(org: string, session: StoredSession, replaced: { org: string; id: string } | null): Promise<void> {
     const { id, secretSha256, sealedCredential, createdAtMs, seenAtMs, endsAtMs, credentialId, who, address, userAgent } = session;
@@ -117,7 +117,7 @@ export class SessionStore {
     return this.#hasEnded(session) ? null : session;
   }
 
-  /** Notes a use, unless one was noted within a minute. */
+  /** Records a use, unless one was recorded within a minute. */
   async seen(org: string, session: Session): Promise<void> {
     const nowMs = this.#clock.now();
     if (nowMs - session.seenAtMs < seenEveryMs) return;

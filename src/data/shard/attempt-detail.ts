@@ -1,6 +1,6 @@
 import { fittingHeaders, jsonBytes, sharesOf } from './json-room.ts';
 
-/** What an attempt over HTTP says besides its outcome. Secrets are masked before it gets here. */
+/** Details of an attempt over HTTP besides its outcome. Secrets are masked before it gets here. */
 export interface AttemptDetail {
   /** As they were sent, names in lower case; null: nothing was sent. */
   requestHeaders: [string, string][] | null;
@@ -8,7 +8,7 @@ export interface AttemptDetail {
   responseHeaders: [string, string][] | null;
   /** Some of the headers are left out, or cut. */
   isTruncated: boolean;
-  /** Address and port of whom it was sent to, or who could not be reached; null: it is unknown. */
+  /** Address and port of the receiver, reached or not; null: it is unknown. */
   peerAddress: string | null;
   reusedConnection: boolean;
   /** Of the body, as it was sent. */
@@ -37,7 +37,7 @@ interface KeptHeaders {
   areCut: boolean;
 }
 
-/** The detail for JSON, and its headers, of which there may be less. */
+/** The detail for JSON, and its headers, of which there may be fewer. */
 export function packedDetail(
   { isTruncated, peerAddress, reusedConnection, requestBytes, responseBytes, phases }: AttemptDetail,
   { requestHeaders, responseHeaders, areCut }: KeptHeaders,

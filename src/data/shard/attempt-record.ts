@@ -7,7 +7,7 @@ import { fittingText, jsonBytes, sharesOf } from './json-room.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /**
- * An attempt stands in the message's hash in a short form when that fits into a listpack value of 64 bytes:
+ * An attempt is stored in the message's hash in a short form when that fits into a listpack value of 64 bytes:
  * `<started, base 36> <duration ms> <status> <error letter> <body>`, without a status `<beginning of the error message>` in place of the body. Otherwise it is JSON
  * in a hash of its own. One that failed, or came after such, then has both forms, the short one with the beginning of its body, because the long one may go
  * (`../queue/includes/attempt-details.lua`).
@@ -40,7 +40,7 @@ export function errorLetter(type: AttemptErrorType): string {
   return letters.get(type) ?? '-';
 }
 
-/** In the order of their zeros; their places are stored. */
+/** In the order of their zeros; their positions are stored. */
 const schemes: readonly (SignatureScheme | null)[] = [null, 'hmac-sha256', 'ed25519', 'both'];
 
 export type NewAttempt = Omit<AttemptView, 'attemptNumber'>;
@@ -118,7 +118,7 @@ function fittingLong(given: NewAttempt): string {
   return encodeLong({ ...attempt, responseBody: body }, pack(kept));
 }
 
-/** Of a batch each member keeps the short form, without body and message; the long one says what that leaves out. */
+/** Of a batch each member keeps the short form, without body and message; the long one lists what that leaves out. */
 export function encodeBatchAttempt(attempt: NewAttempt): { short: string; long: string } {
   const short = shortForm(attempt, '');
   const { errorMessage } = attempt;
@@ -132,7 +132,7 @@ export function decodeAttempt(attemptNumber: number, stored: string): AttemptVie
   return attempt === null ? null : { attemptNumber, ...attempt };
 }
 
-/** The message of an error that says no more than the status does; it is not stored. */
+/** The message of an error that only repeats the status; it is not stored. */
 export function defaultMessage({
   errorType,
   responseStatus,
@@ -161,7 +161,7 @@ function decodeShort(stored: string): NewAttempt | null {
   };
 }
 
-/** How many zeros stand in front of a number that may itself be 0. */
+/** Number of leading zeros before a number that may itself be 0. */
 function zerosBefore(digits: string): number {
   return /^0*(?=.)/.exec(digits)?.[0].length ?? 0;
 }

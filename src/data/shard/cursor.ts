@@ -13,7 +13,7 @@ export const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
 const checkLength = 9;
 
 /**
- * Cursors hold no secret and grant nothing, so a checksum over position and list is enough to tell a forged or misplaced
+ * Cursors hold no secret and grant nothing, so a checksum over position and list is enough to detect a forged or misplaced
  * one. `scope` names the list: organization and filter. `mark`: lower-case letters that come back with the position.
  */
 export function encodeCursor(position: Position, scope: string, mark = ''): string {
@@ -43,7 +43,7 @@ export function cursorOf(text: string, scope: string): string {
 export function cursorText(cursor: string, scope: string): string {
   const decoded = Buffer.from(cursor, 'base64url');
   const text = decoded.subarray(checkLength).toString();
-  // What is no base64url is left out when it is decoded, and so are bits at the end that stand for nothing.
+  // Characters outside base64url are dropped when it is decoded, and so are unused bits at the end.
   const isAsMade = decoded.length > checkLength && decoded.toString('base64url') === cursor;
   if (!isAsMade || !timingSafeEqual(decoded.subarray(0, checkLength), checksum(text, scope))) throw invalid();
   return text;

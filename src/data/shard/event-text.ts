@@ -5,7 +5,7 @@ import type { NewEvent, WebhookEventPart } from './messages.ts';
 import type { ChunkedPayload } from './payload-chunks.ts';
 
 /**
- * How an event stands in Redis: three lines' worth in one string. Line 1 is written by the accept script
+ * The form of an event in Redis: three lines' worth in one string. Line 1 is written by the accept script
  * (`<index stamp> <message or * or -> <org> <source> <history stamp or ->`, and ` <token>/<bytes>` where the payload is in chunks), line 2 is JSON, the rest is
  * the payload, of one in chunks nothing.
  */

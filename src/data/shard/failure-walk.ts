@@ -2,7 +2,7 @@ import type { IndexPart } from './index-pages.ts';
 import { listed, type OneOrMore } from './message-filter.ts';
 import type { ShardReader } from './shard-reader.ts';
 
-/** Stands in the cursors of lists that walk the index of failures. */
+/** Prefix of cursors of lists that walk the index of failures. */
 const failureMark = 'f';
 
 /** A list of messages all of which have failed or ended unsent. */
@@ -12,7 +12,7 @@ interface Wanted {
   index: OneOrMore;
   /** Whether members of a batch that waits for its next attempt belong to the list. */
   hasBatchMembers: boolean;
-  /** What the cursor says (`markOf`); null: this is the first page. */
+  /** The mark in the cursor (`markOf`); null: this is the first page. */
   mark: string | null;
 }
 

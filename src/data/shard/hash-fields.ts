@@ -1,7 +1,7 @@
 /**
  * Fields of the hashes of a shard (`shard-keys.ts`) and of the entries of its streams, one table per hash or stream. Redis has the short name, to save memory; code uses the word: TypeScript
  * `hashFields.target.circuitState`, a script `F.target.circuit_state`, which `ShardScript` replaces when it loads the script. `node hack/check-lua.ts` refuses
- * words without a field, and short names in calls whose hash it can tell.
+ * words without a field, and short names in calls whose hash it can infer.
  */
 export const hashFields = {
   /** `m:<message>`, `m:<batch>` and `m:<pack>`; attempts in their short form have their numbers 1, 2, … as fields. */
@@ -92,7 +92,7 @@ export const hashFields = {
     meanMs: 'a',
     /** Since when attempts are under way. */
     busySinceMs: 'u',
-    /** 1: by a release that noted no time. */
+    /** 1: by a release that stored no time. */
     pausedSinceMs: 'p',
     /** Why it is paused or does not serve (`waits.ts`). */
     pausedFor: 'pw',
@@ -101,7 +101,7 @@ export const hashFields = {
     hasAlerts: 'al',
     /** Its organization receives Posthorn's own events (`../queue/includes/own-events.lua`). */
     hasOwnEvents: 'oe',
-    /** What was noted last of the endpoint's coming disabling and of its disabling (`../queue/own-note.lua`). */
+    /** The last recorded state of the endpoint's coming disabling and of its disabling (`../queue/own-note.lua`). */
     notedDisabling: 'ow',
     notedDisabled: 'od',
     /** See `includes/target.lua`. */
@@ -152,7 +152,7 @@ export const hashFields = {
     failoverAfter: 'fa',
     /** Whose messages move on because it does not serve: `a` all, `g` its guests. */
     movesOn: 'mv',
-    /** Last entries of its lanes that were looked at for guests (`../queue/includes/guests.lua`). */
+    /** Last entries of its lanes that were checked for guests (`../queue/includes/guests.lua`). */
     seenFreshEntry: 'gl',
     seenRetryEntry: 'gr',
   },
@@ -202,7 +202,7 @@ export const hashFields = {
   },
   /** `al:<route>` (`../alerts/alerts.lua`): alerts that wait, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
-  /** `oe:<organization>` (`../queue/includes/own-events.lua`): what was noted, by kind. */
+  /** `oe:<organization>` (`../queue/includes/own-events.lua`): recorded events, by kind. */
   ownEvents: {
     dead: 'q',
     opened: 'o',
@@ -212,10 +212,10 @@ export const hashFields = {
     replayFinished: 'r',
     quotaReached: 'm',
     secretRotated: 's',
-    /** The month and step that were noted last. */
+    /** The last recorded month and step. */
     notedQuota: 'mn',
   },
-  /** What stands behind the number of a target, or behind an id, in a field of a tally (`includes/count.lua`). */
+  /** Data behind the number of a target, or behind an id, in a field of a tally (`includes/count.lua`). */
   tally: {
     /** Also how many of an error or a reason. */
     events: 'e',
@@ -274,12 +274,12 @@ export const hashFields = {
     shard: 's',
     sinceMs: 'a',
     kind: 'k',
-    /** Also the target whose messages ask a failover destination. */
+    /** Also the target whose messages try a failover destination. */
     event: 'e',
     /** Of messages of an event: `<message> <route> <destination> <attempts>`, and their times. */
     lines: 't',
     times: 'z',
-    /** Where the walk over further targets goes on, and ends. */
+    /** The position of the walk over further targets, and its end. */
     walkFrom: 'f',
     walkUntil: 'u',
     message: 'm',

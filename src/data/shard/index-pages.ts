@@ -7,16 +7,16 @@ import type { PageQuery, ScannedPage } from './messages.ts';
 import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
 
 const maxPerPage = 100;
-/** So few messages that may match are all read, in place of a walk down an index. */
+/** So few messages that may match are all read, instead of a walk down an index. */
 export const maxGathered = 1000;
 /** For so long a page of a filter that matches rarely is filled; its cursor leads on. */
 export const longestFillMs = 1000;
-/** For so long a page that is full looks for whether there is more. */
+/** Maximum time for which a full page searches for more. */
 const longestLookAheadMs = 100;
 /** A walk that has found nothing for so long leaves Redis half of its time to others. */
 export const unpacedMs = 50;
 export const longestPauseMs = 20;
-/** How many entries one script looks at where few of them match: a millisecond or two. */
+/** Entries that one script reads where few of them match: a millisecond or two. */
 const looksPerScript = { e: 250, m: 1000 };
 
 export interface TimeRange {
@@ -30,11 +30,11 @@ export interface IndexPart {
   fromMs: number;
 }
 
-/** What a list is made of: an index, and what becomes of its entries (null: does not belong to the list). */
+/** The sources of a list: an index, and a mapping of its entries (null: does not belong to the list). */
 export interface Listing<T> {
   /** Several are walked together. */
   index: OneOrMore;
-  /** Which ones in a shard, in place of `index`. */
+  /** Which ones in a shard, instead of `index`. */
   indexesIn?: ((shard: ShardReader) => readonly string[]) | undefined;
   kind: 'e' | 'm';
   /** What the index has entries of; absent: of `kind`. */
@@ -44,15 +44,15 @@ export interface Listing<T> {
   /** Names the list in cursors, together with the range of time. */
   scope: readonly (string | undefined)[];
   views: (shard: ShardReader, entries: readonly IndexEntry[], index: string) => Promise<(T | null)[]>;
-  /** What is walked in a shard in place of `index`, the newest first. */
+  /** Walked in a shard instead of `index`, the newest first. */
   partsIn?: (shard: ShardReader) => readonly IndexPart[];
   /** A second index with members of the list, and which of its entries these may be. */
   besides?: { index: string; look: IndexLook } | undefined;
-  /** Stands in the cursors of the list, and tells from which index it was read. */
+  /** Part of the cursors of the list; identifies the index that it was read from. */
   mark?: string | undefined;
 }
 
-/** What one page of a search of payloads may take: entries that it looks at, in all and at once, and time. */
+/** Limits of one page of a search of payloads: entries that it reads, in all and at once, and time. */
 export interface SearchLimits {
   scanned: number;
   looks: number;
@@ -107,16 +107,16 @@ export async function indexPage<T>(
 export interface ListedEntry<T> {
   /** Null: so far the walk has come, and it has found nothing since the entry before. */
   item: T | null;
-  /** How many entries of indexes were looked at since the entry before. */
+  /** Index entries that were read since the entry before. */
   looked: number;
   at: Position;
-  /** The cursor with which the list goes on behind it. */
+  /** The cursor with which the list continues after it. */
   cursor: () => string;
 }
 
 /**
  * The members of a list over all shards, newest first, from `cursor` on, read a chunk at a time. `limit` is how many are wanted about,
- * which decides how much is read at once; `maxLooks`: at so many entries it looks at once, over all shards.
+ * which decides how much is read at once; `maxLooks`: entries that it reads at once, over all shards.
  */
 export async function* indexEntries<T>(
   shards: readonly ShardReader[],
@@ -190,7 +190,7 @@ export async function* indexEntries<T>(
   }
 }
 
-/** Up to where everything was looked at and nothing was found; null: there is a member to show first, or nothing is left. */
+/** The end of the part that was read without a match; null: there is a member to show first, or nothing is left. */
 function reachedBy<T>(walks: readonly Walk<T>[]): Position | null {
   const open = walks.filter(({ isOpen }) => isOpen).map(({ position }) => position);
   const newest = open.reduce<Position | null>((best, each) => (best === null || isBefore(each, best) ? each : best), null);
@@ -198,7 +198,7 @@ function reachedBy<T>(walks: readonly Walk<T>[]): Position | null {
   return isFirst ? newest : null;
 }
 
-/** Members that were all read, each with its place: newest first, from `cursor` on. Throws INVALID_QUERY for a cursor that cannot be. */
+/** Members that were all read, each with its position: newest first, from `cursor` on. Throws INVALID_QUERY for an invalid cursor. */
 export async function* gatheredEntries<T>(
   found: readonly Gathered<T>[],
   listing: Pick<Listing<T>, 'kind' | 'scope'>,
@@ -259,7 +259,7 @@ interface Step<T> {
   item: T;
 }
 
-/** What a look at a part of an index has found; `last` is the last entry it looked at, null at the end. */
+/** The result of reading a part of an index; `last` is the last entry read, null at the end. */
 interface Loaded<T> {
   steps: Step<T>[];
   looked: number;
@@ -293,7 +293,7 @@ class Walk<T> {
     return this.#position;
   }
 
-  /** Looks at the next entries; returns at how many. */
+  /** Reads the next entries; returns their number. */
   async advance(): Promise<number> {
     const [part] = this.#parts;
     if (part === undefined) return 0;

@@ -3,7 +3,7 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-/** Divides a room among parts: none gets more than it wants, and what one leaves belongs to the others (max-min). */
+/** Divides a budget among parts: none gets more than it needs, and what one leaves goes to the others (max-min). */
 export function sharesOf(room: number, wanted: readonly number[]): number[] {
   const shares = wanted.map(() => 0);
   let left = Math.max(0, room);

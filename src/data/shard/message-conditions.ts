@@ -3,7 +3,7 @@ import { attemptErrorTypes, errorLetter } from './attempt-record.ts';
 import type { MessageFilter, PayloadFilter } from './message-filter.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
-/** What the filter asks of a message itself. */
+/** The filter's conditions on a message itself. */
 interface Outcome {
   id: string;
   createdAtMs: number;
@@ -21,7 +21,7 @@ export interface OutcomeLook {
   failed?: readonly [fromMs: number, toMs: number];
 }
 
-/** Of messages that ended without an attempt, or could not be attempted once more; all of these stand in the index of failures. */
+/** Of messages that ended without an attempt, or could not be attempted once more; all of these are in the index of failures. */
 export const endErrorTypes: readonly string[] = [
   'secret_decryption_failed',
   'disabled',
@@ -61,7 +61,7 @@ export function isAnswerWithin({ first, last }: StatusRange, status: number | nu
   return status !== null && status >= first && status <= last && (status < firstFailure || errorType !== null);
 }
 
-/** Whether the filter asks when attempts failed. */
+/** Whether it filters by failure time. */
 export function asksWhenFailed({ failedFromMs, failedToMs }: MessageFilter): boolean {
   return failedFromMs !== undefined || failedToMs !== undefined;
 }
@@ -74,7 +74,7 @@ export function failedWithin(
   return attempts.some(({ errorType, startedAtMs }) => errorType !== null && startedAtMs >= failedFromMs && startedAtMs <= failedToMs);
 }
 
-/** Whether every message that passes has failed or ended unsent, so that it stands in the index of failures. */
+/** Whether every message that passes has failed or ended unsent, so that it is in the index of failures. */
 export function isOfFailures(filter: MessageFilter): boolean {
   const { errorTypes, responseStatuses, attemptsMin = 0 } = filter;
   return (
@@ -103,7 +103,7 @@ export function outcomeLook(filter: MessageFilter): OutcomeLook | null {
   return Object.keys(look).length === 0 ? null : look;
 }
 
-/** What stands for the filter in the scope of cursors, beside its range of creation; none where it asks for nothing. */
+/** The filter in the scope of cursors, beside its range of creation; none for an empty filter. */
 export function filterScope(filter: MessageFilter & PayloadFilter): string[] {
   const { errorTypes, responseStatuses, attemptsMin, attemptsMax, failedFromMs, failedToMs, where } = filter;
   const ranges = responseStatuses?.map(({ first, last }) => `${first}-${last}`);

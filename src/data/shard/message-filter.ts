@@ -3,12 +3,12 @@ import type { StatusRange } from '../../core/status-range.ts';
 /** Ids or names, any one of which is enough. */
 export type OneOrMore = string | readonly string[];
 
-/** None where nothing is asked for. */
+/** None for an empty filter. */
 export function listed(some: OneOrMore | undefined): readonly string[] {
   return some === undefined ? [] : typeof some === 'string' ? [some] : some;
 }
 
-/** Whether it is one of those that are asked for, or none is. */
+/** Whether it is one of those selected, or none is. */
 export function isAmong(some: OneOrMore | undefined, one: string | null): boolean {
   return some === undefined || (one !== null && listed(some).includes(one));
 }
@@ -16,7 +16,7 @@ export function isAmong(some: OneOrMore | undefined, one: string | null): boolea
 /** What lists of messages of both families are narrowed by. Of a list of values any one is enough; what is absent lets all pass. */
 export interface MessageFilter {
   ids?: readonly string[] | undefined;
-  /** Of the last attempt, or what stands in its place where none could be made. */
+  /** Of the last attempt, or its substitute where none could be made. */
   errorTypes?: readonly string[] | undefined;
   /** Of the last response; from 300 on only where the attempt failed. */
   responseStatuses?: readonly StatusRange[] | undefined;

@@ -73,14 +73,14 @@ export interface NewEvent {
 
 export interface FilteredRoute {
   routeId: string;
-  /** Why the filter was not judged in full. */
+  /** Why the filter was not evaluated in full. */
   untried?: string;
   why?: FilterFailure;
 }
 
 /** What is stored of why a filter was not met. */
 export interface FilterFailure {
-  /** Fingerprint of the filter that was judged. */
+  /** Fingerprint of the filter that was evaluated. */
   rule?: string;
   /** `condition`: one of those that all have to be met was not; `none_met`: of those of which one has to be; `not_compiled`: nothing meets the filter. */
   reason: 'condition' | 'none_met' | 'untried' | 'not_compiled';
@@ -171,7 +171,7 @@ export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 't
  */
 export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled' | 'cancelled' | 'expired';
 
-/** That somebody has cancelled a message. One of which an attempt is under way ends with that. */
+/** Whether a message was cancelled by a user. One of which an attempt is under way ends with that. */
 export interface Cancellation {
   atMs: number;
   /** Name of who did. */
@@ -190,7 +190,7 @@ export interface DeliveryView {
   nextAttemptAtMs: number | null;
   /** Null: it does not wait. */
   waitingFor: WaitReason | null;
-  /** Null: it does not wait, or nobody knows for how long. */
+  /** Null: it does not wait, or it is unknown for how long. */
   waitingUntilMs: number | null;
   lastResponseStatus: number | null;
   lastErrorType: DeliveryErrorType | null;
@@ -201,7 +201,7 @@ export interface DeliveryView {
   failedOverFrom: string | null;
   /** When it came to the failover destination where it is or ended; null: it is at no such one, or on its way. */
   failedOverAtMs: number | null;
-  /** The delivery of which this one is the replay. */
+  /** The delivery that this one replays. */
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
@@ -218,7 +218,7 @@ export interface FilterResult {
   deliveryId: string;
   routeId: string;
   failure: FilterFailure;
-  /** Why the filter was not judged in full; null: it was. */
+  /** Why the filter was not evaluated in full; null: it was. */
   untried: string | null;
 }
 
@@ -267,9 +267,9 @@ export interface PageQuery {
   limit: number;
   /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
   cursor?: string;
-  /** False: a full page of a list that is walked has a cursor whether or not anything follows, and looks for nothing beyond. Absent: it has one only where something follows. */
+  /** False: a full page of a list that is walked has a cursor whether or not anything follows, and searches for nothing beyond. Absent: it has one only where something follows. */
   looksAhead?: false;
-  /** In whose turns of the event loop payloads are judged; absent: those of the organization. */
+  /** Whose turns of the event loop evaluate payloads; absent: those of the organization. */
   turn?: LoopTurn;
   /** Aborted when nobody waits for the page any more. */
   signal?: Abandonment;
@@ -279,7 +279,7 @@ export interface ViewPage<T> {
   nextCursor: string | null;
 }
 export interface ScannedPage<T> extends ViewPage<T> {
-  /** How many records, or entries of indexes, were looked at for the page. */
+  /** Records, or index entries, that were read for the page. */
   scanned: number;
 }
 
@@ -310,14 +310,14 @@ export interface ReplayRequest {
 
 /**
  * What became of the cancel of a message. `cancelled`: it is a dead letter. `cancelling`: an attempt is under way, or it is in a batch; it becomes a dead letter
- * instead of being tried again. `ended`: it had ended before. `moving`: it is on its way to another shard, or was just queued anew: it may be cancelled a moment later.
+ * instead of being tried again. `ended`: it had ended before. `moving`: it is on its way to another shard, or was just requeued: it may be cancelled a moment later.
  */
 export type CancelResult = 'cancelled' | 'cancelling' | 'ended' | 'moving' | 'not_found';
 
-/** Which of some ids stand for what is gone. */
+/** Which of some ids are gone. */
 export type GoneIds = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
-/** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */
+/** Cleanup by the controller when configuration is deleted. Both run in bounded steps and may be called again. */
 export interface MessagePurger {
   /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
   purgeOrganization(org: string, signal: AbortSignal): Promise<void>;

@@ -42,7 +42,7 @@ function numberOf(texts: string[], untried: string): number {
   return at < 0 ? texts.push(text) : at + 1;
 }
 
-/** What `packedResults` made; a line that says nothing known is left out. */
+/** Reverses `packedResults`; an unknown line is left out. */
 export function unpackedResults(eventId: string, packed: string): FilterResult[] {
   const [head = '', ...lines] = packed.split('\n');
   const texts = head.split('\t');
@@ -57,7 +57,7 @@ export function unpackedResults(eventId: string, packed: string): FilterResult[]
   });
 }
 
-/** The id of the delivery that stands for the result with this number, in the order of `filtered`. */
+/** The id of the delivery of the result with this number, in the order of `filtered`. */
 export function resultId(eventId: string, number: number): string {
   const bits = Buffer.from([number >> 12, (number >> 4) & 255, (number & 15) << 4]);
   return `msg_${eventId.slice('evt_'.length, packLength)}${base32(bits).slice(0, numberLength)}`;

@@ -202,7 +202,7 @@ describe.each([
     ['full', '1', 'UNAVAILABLE'],
     ['over', 'org_a', 'QUEUE_FULL'],
   ])('is refused before it is written where the shard says "%s"', async (field, value, code) => {
-    // A shard that has been looked at says so until the next look.
+    // A shard that has been read reports so until the next read.
     await acceptor.accept(newEvent());
     await redis.hset(`${prefix}{s0}:ctl`, field, value);
     await expect(acceptor.accept(newEvent({ payload: largePayload() }))).rejects.toMatchObject({ code });
@@ -350,7 +350,7 @@ describe.each([
     const [sample] = await reader.failedSamples('org_a', 'rte_a', { limit: 1, payloadBytes: 100 });
     expect(sample?.event).toMatchObject({ size: event.payload.length });
     expect(sample?.event?.payload.equals(event.payload.subarray(0, 100))).toBe(true);
-    // Whoever reads a chunk fails now.
+    // Readers of a chunk fail now.
     for (const { key } of await chunks()) {
       await redis.del(key);
       await redis.rpush(key, 'no chunk');

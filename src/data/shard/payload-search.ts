@@ -29,7 +29,7 @@ interface Search<T> {
   /** Id of the event of an item. */
   eventOf: (item: T) => string;
   readerOf: (shard: number) => ShardReader;
-  /** Whose turns of the event loop the search takes. */
+  /** Owner of the search's turns of the event loop. */
   turn: LoopTurn;
   signal: Abandonment | undefined;
   filter: CelFilter;
@@ -46,7 +46,7 @@ export function searchOf<T>(
   return { eventOf, readerOf, limits, turn, signal, filter: compileCelSearch(where) };
 }
 
-/** A page of a list, whose members are `gathered` or else stand in its indexes. Throws as `indexPage` does. */
+/** A page of a list, whose members are `gathered` or else are in its indexes. Throws as `indexPage` does. */
 export async function listPage<T>(
   shards: readonly ShardReader[],
   listing: Listing<T>,
@@ -66,8 +66,8 @@ export async function listPage<T>(
 }
 
 /**
- * A page of those entries of a list whose event meets the expression. The page ends when it is full, when as many entries were looked at or as much
- * time has gone as `limits` say, or at the end of the list; the cursor leads on.
+ * A page of those entries of a list whose event meets the expression. The page ends when it is full, when as many entries were read or as much
+ * time has gone as in `limits`, or at the end of the list; the cursor continues it.
  */
 async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: Search<T>, { limit }: PageQuery): Promise<ScannedPage<T>> {
   const { limits } = search;
@@ -78,9 +78,9 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
   let scanned = 0;
   let cursor: (() => string) | null = null;
   let open: ListedEntry<T>[] = [];
-  // Two indexes may be looked at at once.
+  // Two indexes may be read at once.
   const isWithin = (): boolean => scanned + 2 * limits.looks <= limits.scanned && performance.now() < endMs;
-  /** Judges the open entries. Returns false when the page is complete. */
+  /** Evaluates the open entries. Returns false when the page is complete. */
   const judgeOpen = async (): Promise<boolean> => {
     const found = open.flatMap(({ item, at: { shard } }) => (item === null ? [] : [{ eventId: search.eventOf(item), shard }]));
     await judge(search, found, verdicts, together === 1 ? Number.POSITIVE_INFINITY : endMs);
@@ -109,7 +109,7 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
 
 interface EventPlace {
   eventId: string;
-  /** Where the item stands; its event does, too, or is at home. */
+  /** The item's shard; its event is there, too, or at home. */
   shard: number;
 }
 
@@ -126,7 +126,7 @@ async function judge<T>(search: Search<T>, places: readonly EventPlace[], verdic
   for (const { eventId } of missing) if (!verdicts.has(eventId)) verdicts.set(eventId, false);
 }
 
-/** The same in these places; returns those where the event is not. */
+/** The same in these shards; returns those where the event is not. */
 async function judgeIn<T>(
   search: Search<T>,
   places: readonly EventPlace[],

@@ -5,7 +5,7 @@ const keyStart = 'msg_00'.length;
 const foreignLength = 27;
 
 /**
- * What stands for an id in a shard's keys: the id without prefix and, where that is its home, without shard number. Null when it
+ * The form of an id in a shard's keys: the id without prefix and, in its home shard, without shard number. Null when it
  * is no id.
  */
 export function recordKey(id: string, shard: number): string | null {

@@ -15,7 +15,7 @@ const askedScript = new ShardScript(new URL('./asked-messages.lua', import.meta.
 const messagesOfEventsScript = new ShardScript(new URL('./messages-of-events.lua', import.meta.url));
 const waitingScript = new ShardScript(new URL('./waiting-messages.lua', import.meta.url));
 const targetsPerStep = 200;
-/** Of an organization with more targets it is not asked what waits for each. */
+/** For an organization with more targets the backlog of each is not read. */
 const maxWaitingSteps = 100;
 const readScript = new ShardScript(new URL('./read.lua', import.meta.url));
 
@@ -25,7 +25,7 @@ export interface IndexEntry {
   number: number;
   key: string;
   reply: unknown;
-  /** Of an event, where its messages are asked for: keys of those here that may match, at most the first 1,000. */
+  /** Of an event, where its messages are read: keys of those here that may match, at most the first 1,000. */
   asked?: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface IndexLook {
   destinationId?: OneOrMore | undefined;
   /** Names of event types of messages. */
   eventType?: OneOrMore | undefined;
-  /** What is asked of the attempts of messages. */
+  /** Conditions on the attempts of messages. */
   outcome?: OutcomeLook | null | undefined;
 }
 
@@ -147,7 +147,7 @@ export class ShardReader {
   }
 
   /**
-   * The same of at most `looks` entries, without those that cannot match: at most `count`. `last` is the last entry that was looked at; null: there are no
+   * The same of at most `looks` entries, without those that cannot match: at most `count`. `last` is the last entry that was read; null: there are no
    * more.
    */
   async look(
@@ -205,7 +205,7 @@ export class ShardReader {
     return Array.isArray(reply) ? reply.map(text) : null;
   }
 
-  /** Keys of the messages that stand in work streams of an organization, of these routes or destinations or all; at most `max`, else null. */
+  /** Keys of the messages in work streams of an organization, of these routes or destinations or all; at most `max`, else null. */
   async waiting(org: string, narrow: readonly string[], max: number): Promise<string[] | null> {
     const found: string[] = [];
     let cursor = '0';
@@ -228,7 +228,7 @@ export class ShardReader {
     return stored.map((counters) => (counters === null ? [] : counters.split(' ').map(Number)));
   }
 
-  /** The hashes in which the attempts of a message stand. */
+  /** The hashes of the attempts of a message. */
   async attempts(key: string): Promise<[short: Map<string, string>, long: Map<string, string>]> {
     const [short, long] = await Promise.all([
       this.#redis.hgetall(this.#keys.message(key)),

@@ -46,7 +46,7 @@ export const webhookWaitReasons = [
 
 export type WebhookWaitReason = (typeof webhookWaitReasons)[number];
 
-/** What a message waits for; `untilMs` null: nobody knows for how long. */
+/** What a message waits for; `untilMs` null: it is unknown for how long. */
 export interface Wait {
   reason: WaitReason;
   untilMs: number | null;

@@ -49,13 +49,13 @@ export class RedisTaskCaller {
   constructor(options: TaskCallerOptions) {
     this.#options = options;
     this.#keys = taskKeys(options.prefix);
-    // Errors reject the read under way; the event says nothing more.
+    // Errors reject the read under way; the event is redundant.
     options.blocking.on('error', () => undefined);
   }
 
   /**
    * What the worker's handler answers. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
-   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is away or busy, and what the handler threw.
+   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is down or busy, and what the handler threw.
    */
   async call<Input, Result>(
     { name, result }: TaskKind<Input, Result>,

@@ -5,7 +5,7 @@ import type { z } from 'zod';
  * neither may hold a secret: a worker reads secrets from the published records, by id.
  */
 export interface TaskKind<Input, Result> {
-  /** Such as `channel-test`. Stands for one form of input: API and workers may be of different releases, and a worker says when it does not know it. */
+  /** Such as `channel-test`. Identifies one form of input: API and workers may be of different releases, and a worker reports an unknown kind. */
   name: string;
   input: z.ZodType<Input>;
   result: z.ZodType<Result>;
@@ -15,8 +15,8 @@ export interface TaskKind<Input, Result> {
  * Keys of the tasks; they share one slot.
  *
  * - `<prefix>{tasks}:q` list of the ids that wait, `bell` list, the doorbell of the workers; of another pool than the default one they end with its
- *   mark (`pool-mark.ts`)
- * - `pools` hash: organization → mark of its pool, when that is another one
+ *   suffix (`pool-mark.ts`)
+ * - `pools` hash: organization → suffix of its pool, when that is another one
  * - `t:<task>` string, the task until it is answered; lives until its deadline
  * - `o:<org>` sorted set of the organization's open tasks by deadline
  * - `take:<token>` string, the task that one call of `task-take.lua` gave out

@@ -44,11 +44,11 @@ export class TaskQueue {
     this.#blocking = blocking;
     this.#keys = taskKeys(prefix);
     this.#mark = poolMark(pool);
-    // Errors reject the wait under way; the event says nothing more.
+    // Errors reject the wait under way; the event is redundant.
     blocking.on('error', () => undefined);
   }
 
-  /** Resolves when somebody rings, or after a while of silence. Rejects when the queue was closed. */
+  /** Resolves on a signal, or after a timeout. Rejects when the queue was closed. */
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
     await this.#blocking.blpop(`${this.#keys.bell}${this.#mark}`, taskBlockSeconds);

@@ -22,7 +22,7 @@ const double: TaskKind<{ number: number }, { doubled: number }> = {
 let redis: RedisServer;
 let queue: TaskQueue;
 let caller: RedisTaskCaller;
-/** Time of the callers: no deadline ends while the machine stands still. */
+/** Time of the callers: no deadline ends while the machine is stopped. */
 let clock: FakeClock;
 let tokens = 0;
 const ends: (() => void)[] = [];
