@@ -13,7 +13,7 @@ const readAheadAfterMs = 1000;
 showLook();
 const client = new QueryClient({
   queryCache: new QueryCache({
-    // The session has ended: the shell asks who is here, and shows the login.
+    // The session has ended: the shell queries the session, and shows the login.
     onError: (error) => {
       if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: ['session'] });
     },
@@ -24,7 +24,7 @@ const client = new QueryClient({
       networkMode: 'always',
       staleTime: 2000,
       retry: (failures, error) => failures < tries && error instanceof ApiError && error.isPassing,
-      // A failure that lasts is shown; the API is asked on, so that the page recovers by itself.
+      // A lasting failure is shown; queries continue, so that the page recovers by itself.
       retryDelay: (failures) => Math.min(1000 * 2 ** failures, 10_000),
       refetchOnReconnect: true,
     },

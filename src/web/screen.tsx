@@ -16,7 +16,7 @@ interface Part {
   read: () => Promise<void>;
 }
 
-/** A screen whose part of the program is read when it is opened, or ahead of that. While the server is away it says so, and waits. */
+/** A screen whose part of the program is loaded when it is opened, or ahead of that. While the server is down it reports so, and waits. */
 export function screen<Name extends string>(read: () => Promise<Module<Name>>, name: Name): RouteComponent {
   const part: Part = {
     screen: null,
@@ -49,7 +49,7 @@ function OnceRead({ part }: { part: Part }): ReactElement {
   );
 }
 
-/** Reads all screens one after the other, so that they open at once, and also while the server is away. */
+/** Loads all screens one after the other, so that they open at once, and also while the server is down. */
 export async function readAhead(): Promise<void> {
   for (const part of ahead) await part.read().catch(() => undefined);
 }

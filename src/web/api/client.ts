@@ -8,7 +8,7 @@ export interface Input<Name extends OperationName> {
   path?: Operations[Name]['path'];
   query?: Operations[Name]['query'];
   body?: Operations[Name]['body'];
-  /** The body as JSON text in place of `body`, where numbers must keep the digits that they are written with. */
+  /** The body as JSON text instead of `body`, where numbers must keep their digits. */
   bodyText?: string;
 }
 
@@ -18,7 +18,7 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Sent as Idempotency-Key: equal requests with the same key are carried out once. */
   idempotencyKey?: string;
-  /** Sent as If-Match: a record that has another tag by now is not changed (code `PRECONDITION_FAILED`). */
+  /** Sent as If-Match: a record whose tag has changed is not written (code `PRECONDITION_FAILED`). */
   ifMatch?: string | null;
   /** How long the answer may take. @default 30000 */
   deadlineMs?: number;
@@ -40,9 +40,9 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | null;
-  /** The problems of each field, by its path; empty where the API tells them in the message alone. */
+  /** The problems of each field, by its path; empty where the API reports them in the message alone. */
   readonly details: Readonly<Record<string, readonly string[]>>;
-  /** How long the API asks to wait; null: it does not say. */
+  /** The retry delay of the API; null: none. */
   readonly retryAfterMs: number | null;
   /** The request had an Idempotency-Key. */
   readonly wasKeyed: boolean;
@@ -67,7 +67,7 @@ export class ApiError extends Error {
     return this.code === 'PRECONDITION_FAILED';
   }
 
-  /** Nobody knows whether the request was carried out. */
+  /** It is unknown whether the request was executed. */
   get isUnknown(): boolean {
     return this.status === 0 || this.status >= 500;
   }
@@ -144,7 +144,7 @@ async function answered<Result>(
   try {
     return await response;
   } catch (thrown) {
-    // The caller no longer wants the answer.
+    // The caller no longer needs the response.
     if (signal?.aborted === true) throw thrown;
     const isLate = thrown instanceof DOMException && thrown.name === 'TimeoutError';
     const message = isLate ? `The API did not answer within ${deadlineMs / 1000} s.` : 'The API does not answer.';
@@ -152,7 +152,7 @@ async function answered<Result>(
   }
 }
 
-/** What the API says of a request that it refused. */
+/** The API's reason for refusing a request. */
 export async function refusal(response: Response, { idempotencyKey }: Partial<CallOptions> = {}): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   const retryAfter = response.headers.get('retry-after') ?? '';

@@ -10,7 +10,7 @@ export type FormNode =
   | { kind: 'references'; to: ReferenceFamily }
   | { kind: 'object'; fields: FormField[] }
   | { kind: 'objects'; fields: FormField[] }
-  /** The member `on` beside it says which fields it has. */
+  /** The member `on` beside it selects its fields. */
   | { kind: 'branches'; on: string; branches: Record<string, FormField[]> }
   /** Anything else: JSON. With `isObject` the value is an object. */
   | { kind: 'json'; isObject?: true };
@@ -39,7 +39,7 @@ export interface FormField {
   isReplaced?: true;
   /** Set once, when the resource is made. */
   isFixed?: true;
-  /** Shown at once; the others stand below further settings. */
+  /** Shown at once; the others are below further settings. */
   isMain?: true;
   default?: string | number | boolean | (string | number)[];
   /** Shown where the member `field` beside it, or of the whole body, has one of the values. */

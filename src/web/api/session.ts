@@ -5,7 +5,7 @@ export type Session = Answer<'GET /sessions/current'>;
 
 /** Held by the page that changes the cookie, among all of this browser: none of them forgets what another has just been given. */
 const cookieLock = 'posthorn-session-cookie';
-/** Rises when this page signs in or out: what it asked before says nothing about the session after. */
+/** Increases at each sign-in or sign-out: earlier responses do not describe the new session. */
 let turn = 0;
 
 /** Null: nobody is signed in. Throws ApiError for whatever else the API refuses. */
@@ -45,7 +45,7 @@ async function unless401<Result>(answer: Promise<Result>): Promise<Result | null
   }
 }
 
-/** With an API key or a Kubernetes token; `organization` says for which one a token is meant. Throws ApiError. */
+/** With an API key or a Kubernetes token; `organization` is that of a token. Throws ApiError. */
 export async function signIn(credential: string, organization: string | undefined): Promise<void> {
   const session = await withCookieLock(() => call('POST /sessions', { body: { credential, organization } }, { organization: null }));
   turn += 1;

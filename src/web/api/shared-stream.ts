@@ -3,13 +3,13 @@ import type { ServerEvent } from './server-events.ts';
 /** Of the program, as the lock is. */
 const channelName = 'posthorn-stream';
 
-/** Messages of the window that has the stream to the others. `ask`: another window asks which one has it. */
+/** Messages of the window that has the stream to the others. `ask`: another window searches for it. */
 type Told =
   | { is: 'ask' }
   | { is: 'has'; url: string; isConnected: boolean }
   | { is: 'events'; url: string; events: readonly ServerEvent[] };
 
-/** Events are told together, at most so long after the first of them: each message costs a window that shows many a part of its time. */
+/** Events are sent together, at most so long after the first of them: each message costs a window that shows many a part of its time. */
 const gatherMs = 100;
 
 /** The window that has the stream follows the same and is connected, follows the same and is not, or follows something else. */
@@ -72,7 +72,7 @@ export class SharedStream {
     if (events.length > 0) this.#say({ is: 'events', url: this.#url, events });
   }
 
-  /** Hears the window that has the stream. Returns what ends that. */
+  /** Listens to the window with the stream. Returns the stop function. */
   follow(follower: Follower): () => void {
     this.#follower = follower;
     this.#holder = null;

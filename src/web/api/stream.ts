@@ -3,9 +3,9 @@ import { ApiError, refusal } from './client.ts';
 import { eventSplitter, type ServerEvent } from './server-events.ts';
 import { type Holder, SharedStream } from './shared-stream.ts';
 
-/** What happened, as the live stream says it. What a row has not is null. */
+/** An event of the live stream. Fields that a row lacks are null. */
 export interface StreamRow {
-  /** Its place in the stream. */
+  /** Its position in the stream. */
   position: string;
   topic: string;
   type: string;
@@ -50,7 +50,7 @@ const silenceMs = 40_000;
 
 /**
  * Follows the live stream until `signal` aborts. One window of the browser at a time has it, the one that was looked at last, and the others that
- * follow the same get their rows from it. After a cut it goes on where it was.
+ * follow the same get their rows from it. After a disconnect it resumes.
  */
 export async function followStream(
   organization: string,
@@ -75,7 +75,7 @@ export async function followStream(
   }
 }
 
-/** Follows the window that has the stream until this one is looked at. Once that one lets go, this one has the stream, until another takes it. */
+/** Follows the window that has the stream until this one is focused. Once that one releases it, this one has the stream, until another takes it. */
 async function followOther({ place, handlers, shared }: Following, work: (lost: AbortSignal) => Promise<void>, signal: AbortSignal) {
   for (;;) {
     handlers.onState({ is: 'elsewhere' });
@@ -96,7 +96,7 @@ async function followOther({ place, handlers, shared }: Following, work: (lost: 
 
 interface Place {
   lastEventId: string | null;
-  /** Rows that were handed on: another window may have been behind, and is sent them again. */
+  /** Rows that were forwarded: another window may have been behind, and is sent them again. */
   seen: Set<string>;
 }
 
@@ -149,7 +149,7 @@ async function connectAgain(url: string, { place, handlers, shared }: Following,
 }
 
 function reasonOf(failure: unknown): string {
-  // Browsers say `Failed to fetch` or the like.
+  // Browsers report `Failed to fetch` or the like.
   if (failure instanceof TypeError) return 'The API does not answer.';
   return failure instanceof Error ? failure.message : String(failure);
 }
@@ -195,7 +195,7 @@ function hand({ event, id, data }: ServerEvent, place: Place, handlers: StreamHa
   }
 }
 
-/** Notes the row. Its place is not the same in another stream. */
+/** Records the row. Its position is not the same in another stream. */
 function isNew({ position: _place, ...row }: StreamRow, seen: Set<string>): boolean {
   const key = JSON.stringify(row);
   if (seen.has(key)) return false;

@@ -18,7 +18,7 @@ export interface Candidates {
   named: Candidate[];
   /** The field that searches; null: all there are are listed. */
   search: ReactElement | null;
-  /** What there is to say while they are not there; null: they are. */
+  /** Message while they are not loaded; null: they are. */
   notice: ReactElement | null;
 }
 

@@ -40,7 +40,7 @@ export interface DeleteActProps {
   id: string;
   /** What it is, such as `source`. */
   noun: string;
-  /** What it is called; absent: the question says `this` and its noun. */
+  /** Its name; absent: the question names it `this` and its noun. */
   name?: string;
   /** The button. @default `Delete` and the noun */
   word?: string;
@@ -50,14 +50,14 @@ export interface DeleteActProps {
   /** When the record that is shown was changed last. */
   updatedAt: string;
   onDeleted?: () => void;
-  /** What it does to messages and to other resources. Rendered while the question is asked. */
+  /** Its effect on messages and on other resources. Rendered while the question is open. */
   children: ReactNode;
 }
 
 /** Registers a part of the effect that has not been read yet; returns the function that unregisters it. */
 const HoldContext = createContext<() => () => void>(() => () => undefined);
 
-/** Takes the place of a part of the effect until that part has been read. The delete button waits for it. */
+/** Replaces a part of the effect until that part has been read. The delete button waits for it. */
 export function EffectLoading({ what }: { what: string }): ReactElement {
   const hold = useContext(HoldContext);
   useLayoutEffect(hold, [hold]);
@@ -66,7 +66,7 @@ export function EffectLoading({ what }: { what: string }): ReactElement {
 
 /**
  * Deletes a resource after a question that names the effect. What others declare is locked: it is deleted there. What has changed since it was shown is
- * deleted only after the reader has been told.
+ * deleted only after the reader has been informed.
  */
 export function DeleteAct(props: DeleteActProps): ReactElement {
   const { noun, name, word = `Delete ${noun}`, question = `Delete ${name === undefined ? `this ${noun}` : `${noun} ${name}`}?` } = props;
@@ -133,7 +133,7 @@ function useDelete({ family, id }: DeleteActProps) {
   });
 }
 
-/** The record as it is when the question is asked. It is read again after the API has refused to delete it in this version. */
+/** The record when the question opens. It is read again after the API has refused to delete it in this version. */
 function useVersion({ family, id, shownAt }: Pick<QuestionProps, 'family' | 'id' | 'shownAt'>) {
   const organization = useOrganization();
   const client = useQueryClient();

@@ -5,7 +5,7 @@ import { Failure } from '../ui/notices.tsx';
 import { Payload } from '../ui/payload.tsx';
 import { useBytes } from './use-api.ts';
 
-/** What an event was sent with, byte for byte; of a large one the beginning, until the reader asks for all. */
+/** The payload of an event, byte for byte; of a large one the beginning, until the reader requests all. */
 export function EventPayload({ event }: { event: Answer<'GET /events/{id}'> }): ReactElement {
   const { id, contentType, payload, payloadEncoding, payloadTruncated = false } = event;
   const [wantsAll, setWantsAll] = useState(false);

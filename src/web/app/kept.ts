@@ -32,7 +32,7 @@ export function kept<Value>(key: string, parse: (stored: unknown) => Value): Kep
       }, get),
     get,
     set: (change) => {
-      // Another window may have written what this one is not told of yet.
+      // Another window may have written what this one has not received yet.
       const stored = isStored ? storedAt(key) : null;
       const next = change(stored === null ? current : parse(stored.value));
       try {

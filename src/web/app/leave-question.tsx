@@ -2,7 +2,7 @@ import { useBlocker } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
 import { Confirm } from '../ui/confirm.tsx';
 
-/** Asks whether the reader wants to leave the page, for as long as `isNeeded` answers true. Returns the question, which the page shows. */
+/** Asks whether the reader wants to leave the page, for as long as `isNeeded` returns true. Returns the question, which the page shows. */
 export function useLeaveQuestion({
   title,
   isNeeded,

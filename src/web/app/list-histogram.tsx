@@ -142,7 +142,7 @@ function stepsOf({ points, from, to }: Series): Steps | null {
   return points.length === 0 ? null : { beginMs, stepMs: (Date.parse(to) - beginMs) / points.length };
 }
 
-/** Which filters the counts follow, and which they do not know. */
+/** Which filters the counts apply, and which they ignore. */
 function limitsOfCounts(counts: Counts, fields: readonly FilterField[], filters: FilterValues, scope: string | undefined): string {
   const wordOf = (name: string): string => fields.find((field) => field.name === name)?.word ?? name;
   const unknown = fields

@@ -27,7 +27,7 @@ export interface ListScreenProps<Row> {
   drawer: (key: string, close: () => void) => ReactNode;
   /** What can be done with rows that are checked; `clear` drops the selection. Absent: rows cannot be checked. */
   acts?: ((rows: readonly Row[], clear: () => void) => ReactNode) | undefined;
-  /** Stands above the filters. */
+  /** Shown above the filters. */
   head?: ReactNode;
   /** What the histogram above the list counts. Absent: there is none. */
   counts?: CountedList;
@@ -85,7 +85,7 @@ export function ListScreen<Row>({
   const frame = useFocusAfter(hasBar);
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const isNotEmpty = isFiltered || rows.length > 0;
-  // The histogram keeps its focus while the list is read anew.
+  // The histogram keeps its focus while the list is reloaded.
   const [hasCounts, setHasCounts] = useState(false);
   if (!isLoading && error === null && hasCounts !== isNotEmpty) setHasCounts(isNotEmpty);
   return (

@@ -2,7 +2,7 @@ import { type ReactElement, type ReactNode, useEffect } from 'react';
 
 export interface PageProps {
   title: string;
-  /** Where it stands below: a list, usually. */
+  /** Content below it: a list, usually. */
   crumbs?: ReactNode;
   sub?: ReactNode;
   actions?: ReactNode;

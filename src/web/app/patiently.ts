@@ -1,10 +1,10 @@
 import { ApiError } from '../api/client.ts';
 
-/** That one request waits in all, where the API asks for it. */
+/** Maximum total wait of a request, if the API requests it. */
 const maxWaitMs = 60_000;
 const usualWaitMs = 1000;
 
-/** Asks again as long as the API answers 429, when it says, for a minute at most. Throws ApiError. */
+/** Retries as long as the API answers 429, after its delay, for a minute at most. Throws ApiError. */
 export async function patiently<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
   let waitedMs = 0;
   for (;;) {

@@ -9,7 +9,7 @@ export interface Preferences {
   theme: Theme;
   density: Density;
   zone: Zone;
-  /** Keys without a modifier act (WCAG 2.1.4 asks for a switch). */
+  /** Keys without a modifier act (WCAG 2.1.4 requires a switch). */
   singleKeys: boolean;
 }
 

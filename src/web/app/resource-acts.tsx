@@ -14,7 +14,7 @@ function outcomeWords({ code, isUnknown, wasKeyed }: ApiError, within: string): 
   return `It is not known whether this was done.${again}`;
 }
 
-/** Why the API did not do it, or that nobody knows whether it did. What Git owns is changed there. `isKept`: a second press is the same request at any time. */
+/** Why the API did not do it, or that the result is unknown. What Git owns is changed there. `isKept`: a second press is the same request at any time. */
 export function Refusal({ error, isKept = false }: { error: ApiError | null; isKept?: boolean }): ReactElement | null {
   if (error === null) return null;
   return (

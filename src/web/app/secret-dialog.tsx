@@ -10,16 +10,16 @@ export interface ShownSecret {
 }
 
 export interface SecretGuard {
-  /** From now on the page asks before it is left. */
+  /** From now on the page asks before it closes. */
   hold: () => void;
   letGo: () => void;
-  /** Stands in the dialog that is open. */
+  /** Content of the open dialog. */
   question: ReactElement;
 }
 
 const signingSecret = { noun: 'secret', remedy: 'rotate it' };
 
-/** Asks before the page is left while a secret is on its way or is shown. `remedy`: what else there is to do. */
+/** Asks before the page is left while a secret is on its way or is shown. `remedy`: other ways to get one. */
 export function useSecretGuard({ noun, remedy } = signingSecret): SecretGuard {
   const isHeld = useRef(false);
   const question = useLeaveQuestion({
@@ -46,7 +46,7 @@ export interface ShownOnceProps {
   children: ReactNode;
 }
 
-/** Shows something for the only time. Nothing but its button closes it, and the page asks before it is left. */
+/** Shows something for the only time. Only its button closes it, and the page asks before it is left. */
 export function ShownOnce({ title, guard, onStored, children }: ShownOnceProps): ReactElement {
   return (
     <Dialog title={title} isOpen needsAct onClose={onStored}>
@@ -72,7 +72,7 @@ export interface SecretDialogProps extends ShownSecret {
   guard: SecretGuard;
   /** The reader has stored it. */
   onStored: () => void;
-  /** What else there is to know. */
+  /** Additional information. */
   children?: ReactNode;
 }
 

@@ -4,7 +4,7 @@ const settlesAfterMs = 150;
 /** The API takes no longer text to search for. */
 export const maxSearchLength = 200;
 
-/** The text, once it has stood for a moment. */
+/** The text, once it stays unchanged. */
 export function useSettled(text: string): string {
   const [settled, setSettled] = useState('');
   useEffect(() => {

@@ -23,7 +23,7 @@ export function useOrganization(): string {
   return org ?? '';
 }
 
-/** What has failed is asked for again, so that a screen recovers by itself. */
+/** Failed queries are repeated, so that a screen recovers by itself. */
 export const againMs = 5000;
 
 export interface ReadOptions {
@@ -85,12 +85,12 @@ export interface CursorList<Row> {
   /** What it lists: organization, operation and query. */
   key: string;
   rows: Row[];
-  /** Looked at, where a filter has to look. */
+  /** Records read, where a filter has to scan. */
   scanned: number | null;
   error: ApiError | null;
   isLoading: boolean;
   hasMore: boolean;
-  /** Further pages are read as the reader comes to the end. Otherwise a page may find nothing, or has failed, and the reader asks for it. */
+  /** Further pages are read as the reader comes to the end. Otherwise a page may find nothing, or has failed, and the reader requests it. */
   readsOn: boolean;
   /** The list ends here, though there are more. */
   isCut: boolean;
@@ -130,7 +130,7 @@ function useListParts<Page, Row>(
 ): Omit<CursorList<Row>, 'key' | 'scanned' | 'readsOn' | 'isCut'> {
   const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
   const loadMore = useCallback(() => {
-    // Two places that show the same list read its pages once.
+    // Two components that show the same list read its pages once.
     if (!isFetching) void fetchNextPage({ cancelRefetch: false });
   }, [isFetching, fetchNextPage]);
   return {
@@ -181,7 +181,7 @@ type PagesName = Extract<
   ReadName
 >;
 
-/** How many rows all pages have, where the answer says it. */
+/** Number of rows of all pages, if the response has it. */
 function totalOf(answer: unknown): number {
   const total: unknown = Object(Object(answer).pagination).total;
   return typeof total === 'number' ? total : Number.POSITIVE_INFINITY;
@@ -230,7 +230,7 @@ function waitsForReceiver(name: WriteName): boolean {
 const receiverDeadlineMs = 130_000;
 
 export interface WriteOptions {
-  /** The answer has a secret: it is forgotten with the component that has asked for it. */
+  /** The response has a secret: it is forgotten with the component that requested it. */
   isSecret?: boolean;
   /** One call of many: what has been read is not read again after each of them. `useReadAgain` does that once. A call whose end is not known keeps its Idempotency-Key until `reset`. */
   isStep?: boolean;

@@ -9,7 +9,7 @@ export interface SelectionOptions<Row> {
   open?: (key: string) => void;
 }
 
-/** `j` and `k` go through the rows, Enter opens the selected one, Escape lets go of it. */
+/** `j` and `k` move over the rows, Enter opens the selected one, Escape deselects it. */
 export function useSelectionKeys<Row>({ rows, keyOf, selected, select, open }: SelectionOptions<Row>): void {
   const keys = useMemo((): Keys => {
     const at = selected === null ? -1 : rows.findIndex((row) => keyOf(row) === selected);

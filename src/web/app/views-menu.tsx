@@ -131,7 +131,7 @@ function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOp
         to={`/o/$org/${list}`}
         params={{ org }}
         search={search}
-        // Of a view whose filters are among others the link would else be marked as the current one.
+        // A view whose filters are among others would else have the current link.
         activeOptions={{ exact: true }}
         aria-current={isCurrent ? 'page' : undefined}
         onClick={onOpen}
@@ -272,7 +272,7 @@ function NameForm({ label, act, initial, refusal, onName, onCancel }: NameFormPr
         className="input"
         id={id}
         maxLength={longestViewName}
-        // biome-ignore lint/a11y/noAutofocus: the reader has just asked for another name
+        // biome-ignore lint/a11y/noAutofocus: the reader has just opened the rename form
         autoFocus={onCancel !== undefined}
         value={value}
         aria-invalid={complaint !== null}

@@ -49,7 +49,7 @@ export function useViews(organization: string): readonly ListedView[] {
   return [...shipped, ...lists.flatMap((list) => (own[list] ?? []).map((view) => ({ ...view, list, isShipped: false })))];
 }
 
-/** Puts the view in the place of that of the same name, or at the end. */
+/** Replaces the view of the same name, or appends it. */
 export function keepView(organization: string, list: ListName, view: View): void {
   change(organization, list, (views) =>
     views.some(({ name }) => name === view.name) ? views.map((each) => (each.name === view.name ? view : each)) : [...views, view],
@@ -65,7 +65,7 @@ export function dropView(organization: string, list: ListName, name: string): vo
   change(organization, list, (views) => views.filter((view) => view.name !== name));
 }
 
-/** The filters of an address of the list, without what else stands in it. */
+/** The filters of an address of the list, without its other parameters. */
 export function filtersOf(list: ListName, search: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   const found = listFilters[list].map((name): [string, unknown] => [name, search[name]]);
   return Object.fromEntries(found.filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== ''));

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 import type { CursorList } from './use-api.ts';
 
-/** Rows that a list has before the reader asks for more. */
+/** Rows of a list before the reader requests more. */
 export const maxRead = 1000;
 
 /** Reads page after page, up to the bound. What was read as a whole stays until the next whole. */

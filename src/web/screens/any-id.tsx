@@ -19,7 +19,7 @@ const lists = {
 const labs = { flt: 'filter', trf: 'transform', sch: 'schema' } as const;
 const details = { dst: '/o/$org/targets/$id', ep: '/o/$org/targets/$id', rep: '/o/$org/replays/$id' } as const;
 
-/** Opens the screen of an id; where it has none, says what became of it. */
+/** Opens the screen of an id; without one, explains the id. */
 export function AnyId(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/id/$id' });

@@ -77,7 +77,7 @@ function Part({ part: { title, rows }, onlyChanges }: { part: DiffPart; onlyChan
   );
 }
 
-/** What a row has before and after, with what differs marked. */
+/** A row before and after, with differences marked. */
 export function DiffLine({ row: { name, before, after, isEqual } }: { row: DiffRow }): ReactElement {
   if (isEqual)
     return (

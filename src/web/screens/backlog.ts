@@ -6,7 +6,7 @@ type Series = Answer<'GET /analytics/series'>;
 const stepMs = 300_000;
 const recentMs = 600_000;
 
-/** Query of the series that says how fast a target drains: the last ten to fifteen minutes. */
+/** Query of the series for the drain rate of a target: the last ten to fifteen minutes. */
 export function recentQuery(nowMs: number): { from: string; step: '5m' } {
   return { from: new Date(Math.floor((nowMs - recentMs) / stepMs) * stepMs).toISOString(), step: '5m' };
 }

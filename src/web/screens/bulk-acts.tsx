@@ -36,7 +36,7 @@ interface Step {
 
 interface ActsProps<Row> {
   rows: readonly Row[];
-  /** Lets go of the rows. */
+  /** Deselects the rows. */
   clear: () => void;
 }
 
@@ -235,7 +235,7 @@ interface WalkProps extends Pick<BulkActProps, 'act' | 'left' | 'doneWords'> {
   onStart: () => void;
 }
 
-/** Goes through the steps; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed, which is the same request. */
+/** Runs the steps; closing the dialog ends it after the step that is under way. After a failure it resumes with the step that failed, which is the same request. */
 function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onStart }: WalkProps): ReactElement {
   const [at, setAt] = useState<'asked' | 'working' | 'done'>('asked');
   const [results, setResults] = useState<readonly Result[]>([]);

@@ -160,7 +160,7 @@ type Walk = { at: 'counting' | 'counted' | 'cancelling' | 'done'; sum: Omit<Step
 const none = { matched: 0, cancelled: 0, cancelling: 0, skipped: 0 };
 const beginning = { sum: none, cursor: undefined };
 
-/** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed. */
+/** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. After a failure it resumes with the step that failed. */
 function CancelWalk({ what, step, close }: Omit<CancelListProps, 'isOffered' | 'reset'> & { close: () => void }): ReactElement {
   const [{ at, sum, cursor: next }, setWalk] = useState<Walk>({ at: 'counting', ...beginning });
   const [failure, setFailure] = useState<string | null>(null);

@@ -47,7 +47,7 @@ const columns: readonly Column<Channel>[] = [
 const keyOf = ({ id }: Channel): string => id;
 const rowsOf = ({ data }: Answer<'GET /notification-channels'>): Channel[] => data;
 
-/** Who is told when something fails, and does it arrive? */
+/** Who gets alerts, and do they arrive? */
 export function Channels(): ReactElement {
   const org = useOrganization();
   const search = useSearch({ from: '/o/$org/channels' });

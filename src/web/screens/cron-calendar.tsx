@@ -9,7 +9,7 @@ import { Clock, dayBegin, dayOf, TimeOfDay, Until, useNow, ZoneContext } from '.
 import { dayAfter, isDay, runsByDay, weekFrom } from './cron-days.ts';
 import { maxPastJobs, type PastRuns, usePastRuns } from './cron-past.ts';
 
-/** Jobs with more runs in a week stand above the days. */
+/** Jobs with more runs in a week are shown above the days. */
 const maxPerWeek = 28;
 /** So far the calendar goes back. */
 const maxWeeksBack = 4;

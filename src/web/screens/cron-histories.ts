@@ -46,7 +46,7 @@ export interface History {
   executions: readonly Pick<Execution, 'started_at' | 'status'>[];
 }
 
-/** What histories say of a time: a full one reaches back to its oldest run only. */
+/** Which times histories cover: a full one reaches back to its oldest run only. */
 export function knownRuns(histories: readonly History[], { from, to, perJob }: PastSpan): KnownRuns {
   const ofJobs = histories.map(({ job, executions }) => {
     const all = executions.map(({ started_at, status }): PastRun => ({ job, at: new Date(utc(started_at)).toISOString(), status }));

@@ -76,7 +76,7 @@ export function useDeliveryColumns(): readonly Column<Delivery>[] {
 
 const keyOf = ({ id }: Delivery): string => id;
 
-/** What was sent where, and how does it stand? */
+/** What was sent where, and what is its status? */
 export function Deliveries(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
@@ -157,7 +157,7 @@ function useOpenings({ destinationId, routeId }: { destinationId?: string | unde
     ];
   });
   const key = JSON.stringify(marks);
-  // The histogram is rendered again for other marks alone.
+  // The histogram is rendered again only for other marks.
   return useMemo((): readonly Mark[] => (key === '[]' ? noMarks : JSON.parse(key)), [key]);
 }
 

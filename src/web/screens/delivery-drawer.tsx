@@ -11,7 +11,7 @@ import { ExplanationText } from './explanation.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 import { DeliveryEnds } from './story-facts.tsx';
 
-/** A delivery beside its list: why it stands as it does, and its attempts. */
+/** A delivery beside its list: its status with the reason, and its attempts. */
 export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const org = useOrganization();
   const { data: delivery, error, refetch } = useRead('GET /deliveries/{id}', { path: { id } }, { everyMs: 5000 });

@@ -5,7 +5,7 @@ import { Code } from '../ui/state.tsx';
 
 /** An attempt that failed at a time began within this time before it. */
 const maxAttemptMs = 120_000;
-/** Most failures take no longer: whatever failed so shortly before is asked for first. */
+/** Most failures take no longer: failures so shortly before are read first. */
 const briefMs = 2000;
 
 /** Why the last attempt to an endpoint failed, by its messages; nothing once they are gone. `at`: when it failed. */

@@ -12,7 +12,7 @@ import { Clock } from '../ui/time.tsx';
 
 type Event = Answer<'GET /events/{id}'>;
 
-/** An event beside its list: how it stands, and its payload. */
+/** An event beside its list: its status, and its payload. */
 export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const org = useOrganization();
   const { data: event, error, refetch } = useRead('GET /events/{id}', { path: { id } });

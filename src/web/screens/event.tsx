@@ -37,7 +37,7 @@ export function EventStory(): ReactElement {
   const { id } = useParams({ from: '/o/$org/events/$id' });
   const { data: event, error: unread, refetch } = useRead('GET /events/{id}', { path: { id } }, { everyMs: 2000 });
   const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
-  // The explanation says more of what is not there.
+  // The explanation has details of what is missing.
   const error = unread === null ? null : (unexplained ?? unread);
   return (
     <Page

@@ -42,7 +42,7 @@ function toneOfAnswer(state: string, waitsFor: Explanation['waitsFor']): Tone {
   return toneOfState(waitsFor.reason.includes('circuit') ? 'circuit_open' : 'retrying');
 }
 
-/** What the summary has not said already. */
+/** Details that the summary omits. */
 function furtherText(summary: string, further: { text: string } | null): string | undefined {
   return further === null || summary.includes(further.text) ? undefined : further.text;
 }
@@ -154,7 +154,7 @@ const stepTones = new Map<string, Tone>([
 ]);
 const stepMarks: Record<Tone, string> = { ok: 'ok', bad: 'fail', warn: 'warn', open: 'open', run: 'run', idle: 'skip' };
 
-/** An attempt has failed when its step says how. */
+/** An attempt has failed when its step has an error. */
 function toneOf({ what, data }: Explanation['story'][number]): Tone {
   if (what === 'attempt') return typeof data['errorType'] === 'string' ? 'bad' : 'ok';
   const { status } = data;

@@ -14,7 +14,7 @@ const listed = 4;
 const everyMs = 1000;
 const sample = { type: 'order.paid', total: 900 };
 
-/** Shown until the first event is there: how to send it, and what is in place. `range`: of the overview, which ends this screen by what is read here. */
+/** Shown until the first event arrives: how to send it, and what exists. `range`: of the overview, which ends this screen by what is read here. */
 export function FirstRun({ sources, range }: { sources: Answer<'GET /sources'>['data']; range: Range['value'] }): ReactElement {
   const org = useOrganization();
   useRead('GET /analytics/dashboard', { query: { range } }, { everyMs });

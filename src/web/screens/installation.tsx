@@ -37,7 +37,7 @@ export function Installation(): ReactElement {
 }
 
 function Parts({ shown }: { shown: Shown }): ReactElement {
-  // During an upgrade an API of the release before may answer, which has no versions and knows nothing of the pools' replicas.
+  // During an upgrade an API of the previous release may answer, without versions and replicas of pools.
   const { versions = [], pools, workers, processes, shards, redis, warnings } = shown;
   return (
     <>
@@ -137,7 +137,7 @@ function Pools({ pools }: { pools: NonNullable<Shown['pools']> }): ReactElement 
 
 type Condition = NonNullable<NonNullable<Shown['pools']>[number]['conditions']>[number];
 
-/** Each with its status; what one says in words where it is not True. */
+/** Each with its status; one that is not True with its message. */
 function Conditions({ conditions }: { conditions: readonly Condition[] }): ReactElement {
   return (
     <>

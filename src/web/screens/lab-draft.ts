@@ -7,7 +7,7 @@ interface Kept {
   base: Draft;
 }
 
-/** What is not saved outlives a look at another screen. A text as it is stored is no draft: it would hide what others write. */
+/** Unsaved text survives a change of screen. A text as it is stored is no draft: it would hide what others write. */
 const drafts = new Map<string, Kept>();
 
 export interface DraftState {

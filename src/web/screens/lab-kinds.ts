@@ -25,13 +25,13 @@ export interface Stored {
   draft: Draft;
   /** Routes that refer to it. */
   routeCount: number;
-  /** The object of another organization that stands for this one; null: it has its own content. */
+  /** The object of another organization that this one uses; null: it has its own content. */
   sharedFrom: { organization: string; name: string } | null;
   /** Fields that a manifest has besides, as JSON texts. */
   others: Field[];
   /** When it was changed last. */
   updatedAt: string;
-  /** Of a subscription and of an event type: the name of the type whose events it judges; null: of any. */
+  /** Of a subscription and of an event type: the name of the type whose events it evaluates; null: of any. */
   eventType: string | null;
   /** Of a subscription; null: of anything else. */
   subscription: StoredSubscription | null;
@@ -52,7 +52,7 @@ export interface KindOfLab {
   read: `GET /${KindOfLab['family']}/{id}`;
   create: `POST /${KindOfLab['family']}`;
   update: `PATCH /${KindOfLab['family']}/{id}`;
-  /** Whether it judges events that were sent to webhook endpoints, in place of events of sources. */
+  /** Whether it evaluates events that were sent to webhook endpoints, instead of events of sources. */
   isOfWebhooks: boolean;
   resource: Manifest['kind'];
   label: string;
@@ -255,7 +255,7 @@ const emptyWords: Record<LabKind, string> = {
   'event-type': 'There is no schema: every payload is accepted.',
 };
 
-/** What the text says, as the fields of the API and of `spec`; or why it is none. */
+/** The value of the text, as the fields of the API and of `spec`; or its error. */
 export type Definition = { fields: Field[] } | { problem: string };
 
 export function definitionOf(kind: LabKind, { text, type }: Draft): Definition {

@@ -7,7 +7,7 @@ export interface Edited {
   stored: Stored | null;
   /** Empty: none is given. */
   newName: string;
-  /** Null: the text says nothing. */
+  /** Null: the text is empty. */
   fields: Field[] | null;
   isChanged: boolean;
 }
@@ -42,7 +42,7 @@ export interface SubscriptionRefs {
   transform: string | null;
 }
 
-/** Stands for the name of an endpoint that has no manifest; no object can have it. */
+/** Placeholder for the name of an endpoint without a manifest; no object can have it. */
 export const unknownEndpoint = 'ENDPOINT';
 
 export interface EditedSubscription extends Pick<Edited, 'stored' | 'fields'> {

@@ -16,7 +16,7 @@ export interface LabEvent {
   from: string;
   /** Null: of an event for webhook endpoints, which is JSON. */
   contentType: string | null;
-  /** Bytes of its payload; null: the list does not tell. */
+  /** Bytes of its payload; null: the list omits it. */
   size: number | null;
 }
 

@@ -23,7 +23,7 @@ export interface LabSaveProps extends Omit<Edited, 'newName' | 'isChanged'> {
   /** Name of the event type of an expression; null: none is chosen. */
   eventType: string | null;
   draft: DraftState;
-  /** Writes a new one; the text stands still meanwhile. */
+  /** Writes a new one; the text is locked meanwhile. */
   create: UseMutationResult<Answer<KindOfLab['create']>, ApiError, Input<KindOfLab['create']>>;
   onCreated: (id: string) => void;
 }
@@ -108,7 +108,7 @@ interface SaveFormProps extends LabSaveProps {
   /** Fields of a new object beside the definition; null: they are not complete. */
   head: Field[] | null;
   manifest: Manifest | null;
-  /** What there is to say of the manifest. */
+  /** Notes on the manifest. */
   hint?: string | null;
   /** What names a new object. */
   children: ReactNode;

@@ -8,7 +8,7 @@ export interface Manifest {
   spec: readonly (readonly [field: string, json: string])[];
 }
 
-/** The manifest of a custom resource. It names no namespace: the API does not say which one an organization has. */
+/** The manifest of a custom resource. It names no namespace: the API does not report that of an organization. */
 export function yamlOf({ kind, name, spec }: Manifest): string {
   const fields = spec.map(([field, json]) => `${JSON.stringify(field)}:${json}`);
   const head = JSON.stringify({ apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name } });
@@ -18,7 +18,7 @@ export function yamlOf({ kind, name, spec }: Manifest): string {
 /** Words that API paths use themselves: the CRDs refuse them as names. */
 const reservedNames: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
 const longestObjectName = 50;
-/** Of a name for people, units that are looked at. */
+/** Of a display name, units that are read. */
 const longestName = 400;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 

@@ -9,7 +9,7 @@ export interface DiffRow {
 /** Of lines compared with each other; above, what lies between the equal beginning and end is all shown as changed. */
 const maxComparisons = 1_000_000;
 
-/** Two texts line by line: equal lines stand beside each other, and changed ones beside what they replace. */
+/** Two texts line by line: equal lines are side by side, and changed ones beside those that they replace. */
 export function lineDiff(before: readonly string[], after: readonly string[]): DiffRow[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;

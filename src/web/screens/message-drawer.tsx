@@ -10,7 +10,7 @@ import { ExplanationText } from './explanation.tsx';
 import { MessageState } from './message-state.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 
-/** A message beside its list: why it stands as it does, and its attempts. */
+/** A message beside its list: its status with the reason, and its attempts. */
 export function MessageDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const org = useOrganization();
   const { data } = useRead('GET /outbound-messages/{id}', { path: { id } }, { everyMs: 5000 });

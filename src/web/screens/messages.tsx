@@ -47,7 +47,7 @@ export const messageColumns: readonly Column<Message>[] = [
 ];
 const keyOf = ({ id }: Message): string => id;
 
-/** What was sent to customers, and how does it stand? */
+/** What was sent to customers, and what is its status? */
 export function Messages(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();

@@ -73,7 +73,7 @@ function KeyForm({ guard, create, onMade, onClose }: KeyFormProps): ReactElement
     event.preventDefault();
     guard.hold();
     const body = { name: name.trim(), role, scopes, ...(days !== null && { expiresInDays: days }) };
-    // The dialog says why.
+    // The dialog shows why.
     void create.mutateAsync({ body }).then(onMade, guard.letGo);
   };
   return (

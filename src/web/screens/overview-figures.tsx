@@ -16,7 +16,7 @@ interface Waiting {
   oldestAgeMs: number | null;
 }
 
-/** Null: the API does not say. */
+/** Null: unknown. */
 export function waitingIn({ now }: Series, ofEndpoints: Series | undefined): Waiting | null {
   const backlog = now?.backlog ?? null;
   if (backlog === null) return null;

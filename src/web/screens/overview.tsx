@@ -116,7 +116,7 @@ export function Overview(): ReactElement {
   );
 }
 
-/** A failed refresh keeps what was read before, and says how old that is. */
+/** A failed refresh keeps the earlier data, and shows its age. */
 function Unanswered({ error, readAt, retry }: { error: ApiError; readAt: number; retry: () => void }): ReactElement {
   return (
     <>
@@ -238,7 +238,7 @@ function failingSince(points: Answer<'GET /analytics/series'>['points']): string
   return tried[lastClean + 1]?.at ?? null;
 }
 
-/** What the answers of the sick targets say about whose fault it is. */
+/** Whose fault it is, from the responses of the failing targets. */
 function faultSentence(sick: readonly Target[]): string {
   const answered = sick.filter(({ failure }) => failure?.responseStatus !== null && failure?.responseStatus !== undefined).length;
   if (answered === sick.length)

@@ -78,7 +78,7 @@ function FormOf({ family, id, preset }: { family: Family; id: string | null; pre
   });
   /** What another has saved since the form was opened. */
   const [newer, setNewer] = useState<Opened | null>(null);
-  /** The form begins anew with what is saved, and this change of it. */
+  /** The form restarts with the saved record, and this change of it. */
   const [begun, setBegun] = useState<{ change: Body; times: number }>({ change: {}, times: 0 });
   useEffect(() => {
     // The button that had the focus is gone with the form before.

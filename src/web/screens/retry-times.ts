@@ -38,7 +38,7 @@ export interface RetryPolicy {
   initialDelay: number;
   maxDelay: number;
   backoffMultiplier: number;
-  /** In place of the others; null: they count. */
+  /** Replaces the others; null: they count. */
   delays: readonly number[] | null;
 }
 

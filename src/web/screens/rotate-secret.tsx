@@ -37,7 +37,7 @@ export function RotateSecret({ id, signing }: { id: string; signing: Signing }):
         close();
         setMade(rotated);
       },
-      // The dialog says why.
+      // The dialog shows why.
       guard.letGo,
     );
   };

@@ -74,7 +74,7 @@ function hasEnded(replay: Replay): boolean {
   return !isUnderWay(replay) && replay.phase !== 'Suspended';
 }
 
-/** The replay once it has ended, or after ten seconds as it stands. */
+/** The replay once it has ended, or its state after ten seconds. */
 async function endOf(created: Replay, organization: string, signal: AbortSignal): Promise<Replay> {
   const untilMs = Date.now() + longestMs;
   for (let replay = created; ; ) {

@@ -138,7 +138,7 @@ function SendForm({ send, draft, onChange, onSent, close }: SendFormProps): Reac
   );
 }
 
-/** What the API says of each field. */
+/** Errors of the API for each field. */
 function Complaints({ details }: { details: Readonly<Record<string, readonly string[]>> }): ReactElement | null {
   const all = Object.entries(details).flatMap(([field, texts]) => texts.map((text) => `${field} ${text}`));
   if (all.length === 0) return null;

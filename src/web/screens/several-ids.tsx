@@ -68,7 +68,7 @@ function progressWords(total: number, answered: number, failed: number): string 
   return failed === 0 ? 'All are read.' : `${count(total - failed)} read, ${count(failed)} failed`;
 }
 
-/** Asks what became of each id, once. `retry`: asks again for those that the API could not answer. */
+/** Reads the state of each id, once. `retry`: reads those again that failed. */
 function useExplanations(ids: readonly string[]): { answers: ReadonlyMap<string, Explanation | ApiError>; retry: () => void } {
   const organization = useOrganization();
   const [answers, setAnswers] = useState<ReadonlyMap<string, Explanation | ApiError>>(new Map());

@@ -27,7 +27,7 @@ export interface StoryPageProps {
 /** What became of a delivery or message: the answer, its story, its attempts, and two of them compared. */
 export function StoryPage({ id, title, crumb, attempts, sentTo, error, actions, facts }: StoryPageProps): ReactElement {
   const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
-  // The explanation says more of what is not there.
+  // The explanation has details of what is missing.
   const failure = unexplained ?? error;
   return (
     <Page

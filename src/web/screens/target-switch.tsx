@@ -14,7 +14,7 @@ interface EndpointSwitchProps {
   endpoint: { id: string; url: string; isDisabled: boolean; disabledReason: string | null };
 }
 
-/** Disables an endpoint, which asks first because new events make no message for it then, or enables it. */
+/** Enables an endpoint, or disables it after a question, because new events make no message for it then. */
 export function EndpointSwitch({ endpoint: { id, url, isDisabled, disabledReason } }: EndpointSwitchProps): ReactElement {
   const change = useWrite('PATCH /webhook-endpoints/{id}');
   const inputOf = (isOn: boolean) => ({ path: { id }, body: disabledChange(isOn, disabledReason) });
@@ -34,7 +34,7 @@ interface SwitchWithRefusalProps {
   onRead: () => void;
 }
 
-/** For places that have no room for a refusal. */
+/** For layouts without space for a refusal. */
 function SwitchWithRefusal({ noun, isOn, write, onRead }: SwitchWithRefusalProps): ReactElement {
   return (
     <>

@@ -20,7 +20,7 @@ export interface AnswerProps {
 
 const question = 'Who is wired to whom?';
 
-/** What the map says, or its selected node, in a sentence; with the way to the screens of that node. */
+/** A summary of the map, or of its selected node, in a sentence; with links to the screens of that node. */
 export function TopologyAnswer({ wiring, isPart, selected, isGone, clear: drop }: AnswerProps): ReactElement {
   const clear = (
     <button type="button" className="btn is-quiet" onClick={drop}>

@@ -121,7 +121,7 @@ function isOpen({ id }: Route, figures: ReadonlyMap<string, RouteFigures>): bool
   return (figures.get(id)?.circuitState ?? 'closed') !== 'closed';
 }
 
-/** Circuits are asked for first where the figures do not say which destination it is, then of what is selected, then of what may have healed. Null: not at all. */
+/** Circuits are read first where the figures do not identify the destination, then of what is selected, then of what may have healed. Null: not at all. */
 function urgencyOf(route: Route, hasOpen: boolean, failing: ReadonlySet<string>, at: string | null): number | null {
   const targets = targetsOf(route);
   if (hasOpen && targets.length > 1) return 3;

@@ -34,7 +34,7 @@ export interface Wiring {
   destinations: readonly End[];
 }
 
-/** How routes stand together: those of a source and a first destination, those of a source, those of a first destination, or each alone. */
+/** Grouping of routes: those of a source and a first destination, those of a source, those of a first destination, or each alone. */
 export type Grouping = 'pair' | 'source' | 'destination' | 'each';
 export type Side = 'sources' | 'routes' | 'destinations';
 export const sides: readonly Side[] = ['sources', 'routes', 'destinations'];
@@ -46,11 +46,11 @@ export interface Node {
   sub: string;
   state: string;
   perMinute: number | null;
-  /** The routes that it stands for, or that begin or end at it. */
+  /** The routes that it represents, or that begin or end at it. */
   routes: readonly WiredRoute[];
   /** 2 of a route below its group. */
   level: 1 | 2;
-  /** Of a group: whether its routes stand below it. */
+  /** Of a group: whether its routes are shown below it. */
   isOpen: boolean;
 }
 
@@ -93,7 +93,7 @@ export function narrowed(wiring: Wiring, { text, onlyWrong }: { text: string; on
   return { sources: wiring.sources.filter(stays), routes, destinations: wiring.destinations.filter(stays) };
 }
 
-/** The routes that begin or end at a node, or that it stands for; null where nothing has the key. */
+/** The routes that begin or end at a node, or that it represents; null where nothing has the key. */
 export function routesAt({ sources, routes, destinations }: Wiring, key: string): readonly WiredRoute[] | null {
   const side = sideOf(key);
   if (side !== 'routes') {
@@ -113,7 +113,7 @@ export function selectedIn(wiring: Wiring, at: string | null, grouping: Grouping
   return groupingOf(at) !== 'each' && first !== undefined && more.length === 0 ? first.id : at;
 }
 
-/** A group stands in no other grouping than its own. */
+/** A group is in no other grouping than its own. */
 export function standsIn(key: string, grouping: Grouping): boolean {
   const own = groupingOf(key);
   return own === 'each' || own === grouping;
@@ -144,7 +144,7 @@ export function columnsOf(wiring: Wiring, selected: string | null, grouping: Gro
   };
 }
 
-/** A group with more ends on a side shows its lines only where it is asked for. */
+/** A group with more ends on a side shows its lines only on request. */
 const linesAtMost = 3;
 
 /**
@@ -183,7 +183,7 @@ function destinationLine(routes: readonly WiredRoute[], end: string): string {
   const states = routes.map(({ state, cutOff }) => {
     const cut = cutOff.get(end)?.state;
     if (cut !== undefined) return cut === 'open' ? 'circuit_open' : 'half_open';
-    // An open circuit to another destination says nothing of this one.
+    // An open circuit to another destination does not concern this one.
     return state === 'circuit_open' || state === 'half_open' ? 'healthy' : state;
   });
   return worst(states);

@@ -20,7 +20,7 @@ const rowHeight = 34;
 const gapWidth = 64;
 const titles = { sources: 'Sources', routes: 'Routes', destinations: 'Destinations' } as const;
 const units = { sources: 'events/min', routes: 'events/min', destinations: 'ended/min' } as const;
-/** States that stand beside the name in words; those of the others are for who does not see their marks. */
+/** States that are shown beside the name in words; those of the others are for screen readers. */
 const quiet: ReadonlySet<string> = new Set(['healthy', 'idle']);
 
 /** Three columns of rows, each of any length, and lines between those rows that are in view. */
@@ -273,7 +273,7 @@ interface Placed {
   isFar: boolean;
 }
 
-/** From the routes to an end; `isMirrored`: the routes are on the right; `isResting`: nothing is selected or pointed at. What it draws stands in the rows too. */
+/** From the routes to an end; `isMirrored`: the routes are on the right; `isResting`: nothing is selected or pointed at. The rows contain the same data. */
 function Lines({
   lines,
   isResting,

@@ -125,7 +125,7 @@ export function Brush({ area, steps, chosen, stepText, onChange, onApply }: Brus
   );
 }
 
-/** Null: the key says nothing here. */
+/** Null: the key does nothing here. */
 function afterKey({ key, shiftKey }: KeyboardEvent, edge: Edge, { begin, end }: Chosen, steps: number): Chosen | null {
   const far = Math.max(1, Math.round(steps / 10));
   const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: far, PageDown: -far, Home: -steps, End: steps }[key];

@@ -61,7 +61,7 @@ export function Bars<Point>({ label, points, timeOf, layers, marks = [], area = 
   const top = steps.at(-1) ?? 1;
   const slot = (area.right - area.left) / Math.max(1, points.length);
   const yOf = (value: number): number => area.bottom - (value / top) * (area.bottom - area.top);
-  // A low chart has room for the ends of its scale alone.
+  // A low chart shows the ends of its scale alone.
   const rules = area.height < size.height ? [0, top] : steps;
   return (
     <Frame

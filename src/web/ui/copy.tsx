@@ -14,7 +14,7 @@ async function written(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-/** Copies `text`; says so for two seconds. */
+/** Copies `text`; confirms it for two seconds. */
 export function CopyButton({ text, label, isQuiet = false }: CopyButtonProps): ReactElement {
   const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
   const copy = async (): Promise<void> => {

@@ -5,7 +5,7 @@ export interface FilterField {
   /** The parameter of the address and of the API. */
   name: string;
   word: string;
-  /** It takes several values, of which any one is enough: another one joins those that are there. */
+  /** It takes several values, of which any one may match: a new one joins the existing ones. */
   isMany?: boolean;
   /** Absent: any text. */
   choices?: readonly { value: string; word: string }[];
@@ -26,7 +26,7 @@ export interface FilterBarProps {
   fields: readonly FilterField[];
   values: FilterValues;
   onChange: (values: FilterValues) => void;
-  /** Stands before the filters. */
+  /** Precedes the filters. */
   children?: ReactNode;
 }
 
@@ -116,7 +116,7 @@ function AddFilter({ fields, onAdd, onCancel }: AddFilterProps): ReactElement {
       <select
         className="select"
         aria-label="Field"
-        // biome-ignore lint/a11y/noAutofocus: the reader has just asked for this form
+        // biome-ignore lint/a11y/noAutofocus: the reader has just opened this form
         autoFocus
         value={name}
         onChange={({ target }) => {

@@ -12,7 +12,7 @@ export interface FindState {
   go: (step: 1 | -1) => void;
 }
 
-/** Looks for a text in lines. `goTo` gets the line of each hit that the reader comes to, the first one at once. */
+/** Searches lines for a text. `goTo` gets the line of each hit that the reader comes to, the first one at once. */
 export function useFind(text: string, spans: readonly Span[], goTo: (line: number) => void): FindState {
   const [wanted, setWanted] = useState('');
   const [at, setAt] = useState(0);

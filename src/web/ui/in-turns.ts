@@ -1,12 +1,12 @@
 const turnMs = 8;
 
 export interface TurnOptions {
-  /** Called between two turns with what the work yields. */
+  /** Called between two slices with what the work yields. */
   onProgress?: (at: number) => void;
   signal?: AbortSignal;
 }
 
-/** Does long work in turns of 8 ms, so that the page can answer between them. Throws the reason of `signal`. */
+/** Does long work in slices of 8 ms, so that the page can respond between them. Throws the reason of `signal`. */
 export async function inTurns<Result>(work: Generator<number, Result>, { onProgress, signal }: TurnOptions = {}): Promise<Result> {
   for (;;) {
     const until = performance.now() + turnMs;

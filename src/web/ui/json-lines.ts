@@ -27,7 +27,7 @@ export interface JsonLines {
 
 const tokensPerTurn = 512;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-/** What ends a string or escapes in it, and line ends, which may not stand in it. */
+/** Characters that end a string or escape in it, and forbidden line ends. */
 const stringEnd = /["\\\n\r]/g;
 
 /** Lays a JSON text out in lines without reading its values, so numbers and repeated keys stay as written. Yields the offset it has come to. */

@@ -3,7 +3,7 @@ import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 import { Preformatted } from './preformatted.tsx';
 
-/** Says that there is nothing, and what to do. */
+/** Shows that a list is empty, and what to do. */
 export function Empty({ title, children, command }: { title: string; children?: ReactNode; command?: string }): ReactElement {
   return (
     <div className="blank">

@@ -37,7 +37,7 @@ export function Palette({ isOpen, onClose, value, onValue, isReading, problem, g
             aria-label="Search or paste an id"
             placeholder="Search or paste ids"
             onPaste={(event) => {
-              // A field of one line would join what stands in several.
+              // A single-line field would join several lines.
               const text = event.clipboardData.getData('text').trim();
               if (!/[\r\n]/.test(text)) return;
               event.preventDefault();

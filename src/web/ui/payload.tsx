@@ -186,7 +186,7 @@ function Pair({ name, value }: { name: string; value: string }): ReactElement {
   );
 }
 
-/** What a text is, worked out in turns; null until then. */
+/** The analysis of a text, in slices; null until then. */
 function useReading(text: string, contentType: string, isTruncated: boolean): { reading: Reading | null; done: number } {
   const [found, setFound] = useState<{ of: string; reading: Reading } | null>(null);
   const [done, setDone] = useState(0);
@@ -199,7 +199,7 @@ function useReading(text: string, contentType: string, isTruncated: boolean): { 
     );
     return () => stop.abort(new DOMException('The view is gone', 'AbortError'));
   }, [text, contentType, isTruncated]);
-  // What was worked out of another text says nothing of this one.
+  // The analysis of another text does not apply to this one.
   return { reading: found !== null && found.of === text ? found.reading : null, done };
 }
 

@@ -4,7 +4,7 @@ import { dayOf, ZoneContext } from './time.tsx';
 
 export interface Column<Row> {
   title: string;
-  /** `p2` and `p3` give way where there is little room; `num` is at the end of its cell. */
+  /** `p2` and `p3` are hidden where space is scarce; `num` is at the end of its cell. */
   className?: string;
   /** The text `0` is dim. */
   cell: (row: Row) => ReactNode;
@@ -60,7 +60,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the token follows the density
   const height = useMemo(() => heightOf(isDense ? '--row-dense' : '--row'), [isDense, density]);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 4 });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows of another height stand elsewhere
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows of another height move
   useEffect(() => virtual.measure(), [height, virtual]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -177,7 +177,7 @@ const Box = memo(function Box({ rowKey, isChecked, onCheck }: BoxProps): ReactEl
   );
 });
 
-/** Marks the last column that stays where those with `p3` give way. */
+/** Marks the last column that stays where those with `p3` are hidden. */
 function withLast<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
   const last = columns.findLastIndex(({ className = '' }) => !className.split(' ').includes('p3'));
   return columns.map((column, i) => (i === last ? { ...column, className: `${column.className ?? ''} is-last` } : column));
@@ -206,7 +206,7 @@ const Cells = memo(function Cells<Row>({ row, columns }: CellsProps<Row>): React
   );
 }) as <Row>(props: CellsProps<Row>) => ReactElement;
 
-/** The room of rows that are not in the page. */
+/** The space of rows that are not in the page. */
 function Spacer({ height, columns }: { height: number; columns: number }): ReactElement | null {
   if (height <= 0) return null;
   return (

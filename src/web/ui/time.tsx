@@ -9,7 +9,7 @@ const second = 1000;
 const minute = 60 * second;
 const day = 86_400_000;
 
-/** The time now, in milliseconds since the epoch, anew every `everyMs`. */
+/** The time, in milliseconds since the epoch, updated every `everyMs`. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -4,7 +4,7 @@ import { Icon } from './icon.tsx';
 export interface UndoOffer {
   /** What was done. */
   text: string;
-  /** What is said once it is undone. */
+  /** The text once it is undone. */
   undoneText: string;
   /** Rejects with what it is refused for. */
   undo: () => Promise<unknown>;
@@ -22,13 +22,13 @@ function show(next: Shown | null): void {
   for (const listener of listeners) listener();
 }
 
-/** Says what was done, on whatever screen, and offers to undo it for a while. The next one takes its place. */
+/** Reports what was done, on whatever screen, and offers to undo it for a while. The next one replaces it. */
 export function offerUndo(offer: UndoOffer): void {
   offers += 1;
   show({ ...offer, number: offers });
 }
 
-/** The place where what was done last is shown. It is forgotten with the place, which ends with the session. */
+/** The element that shows the last action. It is forgotten with the element, which ends with the session. */
 export function Toasts(): ReactElement {
   const offer = useSyncExternalStore(
     (listener) => {
@@ -52,7 +52,7 @@ function Toast({ offer }: { offer: Shown }): ReactElement {
   const [at, setAt] = useState<'offered' | 'pending' | 'undone'>('offered');
   const [refusal, setRefusal] = useState<string | null>(null);
   const isHeld = isPointed || isFocused || at === 'pending';
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is said anew is shown as long
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a repeated text is shown as long
   useEffect(() => {
     if (isHeld) return;
     const timer = setTimeout(() => forget(offer), shownMs);
@@ -96,7 +96,7 @@ function Toast({ offer }: { offer: Shown }): ReactElement {
   );
 }
 
-/** Unless another offer has taken its place. */
+/** Unless another offer has replaced it. */
 function forget(offer: Shown): void {
   if (last === offer) show(null);
 }

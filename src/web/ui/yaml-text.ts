@@ -48,7 +48,7 @@ function membersOf(source: Source, at: number, indent: string, pointer: string):
   return found;
 }
 
-/** An item begins at the place of its first member. */
+/** An item begins at the position of its first member. */
 function item(source: Source, at: number, line: JsonLine, indent: string, pointer: string): YamlLine[] {
   const below = `${pointer}/${line.index}`;
   if (line.kind !== 'open' || line.members === 0) return linesOf(source, at, line, { head: `${indent}-`, indent, pointer: below });
@@ -76,14 +76,14 @@ function linesOf(
   ];
 }
 
-/** What YAML does not print in a text: control characters, its line separators, the byte order mark. */
+/** Unprintable characters of YAML in a text: control characters, its line separators, the byte order mark. */
 const unprintable = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** Text that needs no quotes, but for words that YAML 1.1 reads otherwise. */
 const plain = /^[A-Za-z_][-\w./]*$/;
 const words = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
 
-/** A JSON string, number or word as YAML takes it. Parsers of YAML do not join the escapes of a surrogate pair, so they stand as the character. */
+/** A JSON string, number or word in YAML. Parsers of YAML do not join the escapes of a surrogate pair, so they are written as the character. */
 function scalar(json: string): string {
   if (!json.startsWith('"')) return json;
   const text = String(JSON.parse(json));

@@ -51,7 +51,7 @@ export function ManifestView({ exact: { answer: data, json } }: { exact: Exact<'
         </header>
         <Preformatted label="Manifest">
           {yamlLines(json).map((line, i, all) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place in the text
+            // biome-ignore lint/suspicious/noArrayIndexKey: a line is its index in the text
             <Line key={i} line={line} managers={all[i - 1]?.pointer === line.pointer ? undefined : ownersAt.get(line.pointer)} />
           ))}
         </Preformatted>
@@ -65,7 +65,7 @@ export function ManifestView({ exact: { answer: data, json } }: { exact: Exact<'
   );
 }
 
-/** Whether a header has a credential of which the API shows the end alone. */
+/** Whether a header has a credential that the API masks. */
 function hasMasked(value: unknown, name = ''): boolean {
   if (typeof value === 'string') return name === 'value' && value.startsWith('•');
   return typeof value === 'object' && value !== null && Object.entries(value).some(([key, inner]) => hasMasked(inner, key));

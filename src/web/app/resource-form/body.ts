@@ -25,7 +25,7 @@ export interface Whole {
   body: Body;
 }
 
-/** Whether the field counts with what the fields beside it, or those of the whole body, say. */
+/** Whether the field applies with the values of the fields beside it, or of the whole body. */
 export function isShown({ when }: FormField, fields: readonly FormField[], body: Body, whole: Whole): boolean {
   if (when === undefined) return true;
   const value = effectiveValue(fields, body, when.field) ?? effectiveValue(whole.fields, whole.body, when.field);
@@ -39,7 +39,7 @@ export function fieldsIn(field: FormField, whole: Whole): readonly FormField[] {
   return node.kind === 'branches' ? (node.branches[String(effectiveValue(whole.fields, whole.body, node.on))] ?? []) : [];
 }
 
-/** The body without the fields that do not count. Members that the form does not know stay: the API judges them. */
+/** The body without the fields that do not apply. Members that the form lacks stay: the API validates them. */
 export function sentBody(fields: readonly FormField[], body: Body, whole: Whole = { fields, body }): Body {
   let sent = body;
   for (const field of fields) {
@@ -63,8 +63,8 @@ function onlyOf(inner: readonly FormField[], { node }: FormField, value: Body): 
 }
 
 /**
- * What the form begins with: those members of a record that it has fields for, without those that do not count. null says the same as a member that is
- * not there. A secret of which the record says only that there is one is masked.
+ * Initial values of the form: those members of a record that it has fields for, without those that do not apply. null is the same as a member that is
+ * absent. A secret that the record only reports as set is masked.
  */
 export function bodyOfRecord(fields: readonly FormField[], record: Body): Body {
   const whole = { fields, body: record };
@@ -200,7 +200,7 @@ export function missingFields(fields: readonly FormField[], body: Body, whole: W
 export type Complaints = Record<string, string>;
 
 /**
- * What the API says of each field, by its path. Some families answer with `details`; the others name the field at the beginning of each part of the
+ * Errors of the API for each field, by its path. Some families answer with `details`; the others name the field at the beginning of each part of the
  * message. Empty where the error concerns no field of the form.
  */
 export function complaintsOf(

@@ -44,7 +44,7 @@ const linesIn = (text: string): string[] | undefined => {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.length === 0 ? undefined : lines.map((line) => line.trim());
 };
-/** What is no number stays a text, which the API judges. */
+/** Text that is no number is kept, and the API validates it. */
 const numbersIn = (text: string): unknown[] | undefined => linesIn(text)?.map(numberIn);
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value));
 
@@ -54,7 +54,7 @@ type TextInputProps = ControlProps & {
   isChange?: boolean;
 };
 
-/** A number. What is none is sent as it is: the API says so. */
+/** A number. Other text is sent unchanged: the API reports it. */
 export function NumberInput(props: ControlProps): ReactElement {
   const { value, onChange, hint } = props;
   const [text, setTyped] = useTyped(value, textOf, numberIn);
@@ -246,7 +246,7 @@ export function MapInput({ label, value, isLocked, onChange }: MapInputProps): R
   return (
     <div className="stack">
       {pairs.map(([name, text], i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a pair is its place in the list
+        // biome-ignore lint/suspicious/noArrayIndexKey: a pair is its index in the list
         <div className="input-group" key={i}>
           <input
             className="input"

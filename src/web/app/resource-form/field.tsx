@@ -10,7 +10,7 @@ import { Reference, References } from './references.tsx';
 export interface FieldsProps {
   fields: readonly FormField[];
   body: Body;
-  /** What the form began with, at the same place. */
+  /** The initial value of the form, at the same path. */
   start: Body;
   onChange: (body: Body) => void;
   whole: Whole;
@@ -162,7 +162,7 @@ function OneField(props: OneFieldProps): ReactElement {
   );
 }
 
-/** What stands between backticks is code. */
+/** Text between backticks is code. */
 function withCode(text: string): ReactNode {
   // biome-ignore lint/suspicious/noArrayIndexKey: a text keeps its order
   return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
@@ -185,7 +185,7 @@ function SecretRemoval({ label, isRemoved, onChange }: SecretRemovalProps): Reac
   );
 }
 
-/** Says who owns the field. */
+/** Shows the owner of the field. */
 function OwnerOf({ lock: { managers, isWhole }, id }: { lock: Lock; id: string }): ReactElement {
   return (
     <span className="help" id={id}>
@@ -224,7 +224,7 @@ function controlOf({ node, isAllWithout }: FormField, control: ControlProps, isC
 function Objects(props: OneFieldProps & { lock: Lock | null }): ReactElement {
   const { field, value, onChange, path, lock } = props;
   const items: unknown[] = Array.isArray(value) ? value : [];
-  // What was typed in an item that is removed does not stay in the one that takes its place.
+  // Text typed in a removed item does not stay in the one that replaces it.
   const [removals, setRemovals] = useState(0);
   const put = (next: unknown[]): void => onChange(next.length === 0 ? undefined : next);
   const remove = (i: number): void => {
@@ -234,7 +234,7 @@ function Objects(props: OneFieldProps & { lock: Lock | null }): ReactElement {
   return (
     <div className="stack">
       {items.map((item, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an item is its place in the list
+        // biome-ignore lint/suspicious/noArrayIndexKey: an item is its index in the list
         <fieldset className="field-group" key={`${removals} ${i}`}>
           <legend className="small muted">
             {labelOf(field.name)} {i + 1}

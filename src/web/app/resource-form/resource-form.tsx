@@ -87,7 +87,7 @@ export function ResourceForm({
   const [start] = useState(() => bodyOfRecord(fields, record ?? preset));
   const [body, setBody] = useState<Body>(() => mergedInto(fields, start, begun));
   const [view, setView] = useState<View>('form');
-  /** What was typed in the JSON view, which is sent as it is; null: what the form says. */
+  /** The text of the JSON view, which is sent unchanged; null: the form's values. */
   const [json, setJson] = useState<Body | null>(null);
   const [isWrongJson, setWrongJson] = useState(false);
   const [missing, setMissing] = useState<Complaints>({});
@@ -219,7 +219,7 @@ export function ResourceForm({
             onSwitch={() => {
               if (isForGit) leaveGit();
               setForGit(!isForGit);
-              // The editor begins anew with the last text that was JSON.
+              // The editor restarts with the last text that was JSON.
               setWrongJson(false);
               save.reset();
               draft.reset();
