@@ -28,7 +28,7 @@ const program = startProgram(['standalone'], {
   POSTHORN_DATA_DIR: join(directory, 'data'),
   POSTHORN_LOG_LEVEL: 'warn',
   POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true',
-  // Each operation is asked with wrong credentials, too.
+  // Each operation is called with wrong credentials, too.
   POSTHORN_AUTH_FAILURES_PER_MINUTE: '1000000',
 });
 

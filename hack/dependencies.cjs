@@ -1,4 +1,4 @@
-// What each folder (or file) of src/ may import: itself, and what stands beside it, with all that is inside. Lua includes keep the same table
+// What each folder (or file) of src/ may import: itself, and what is listed beside it, with all that is inside. Lua includes keep the same table
 // (hack/check-lua.ts). src/cmd/ wires, so it may use all.
 const redis = ['redis', 'core'];
 const shard = ['data/shard', ...redis];
@@ -7,7 +7,7 @@ const family = ['facade/families/shared', 'facade/records', 'facade/http', 'stor
 
 module.exports = {
   core: [],
-  // The console: what it knows of the rest is the API.
+  // The console: of the rest it uses the API only.
   'web/api': [],
   'web/ui': [],
   'web/screens': ['web/api', 'web/ui', 'web/app'],

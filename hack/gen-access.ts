@@ -1,5 +1,5 @@
-// Writes the lists of resources in config/rbac and config/migrate that stand under a comment "# kinds: NAME", from the definitions of the kinds. With
-// --check it only says which files differ, and fails if any does. The chart's rules are made of these files by hack/gen-helm-chart.ts.
+// Writes the lists of resources in config/rbac and config/migrate that are under a comment "# kinds: NAME", from the definitions of the kinds. With
+// --check it only lists which files differ, and fails if any does. The chart's rules are made of these files by hack/gen-helm-chart.ts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { group } from '../src/resources/definition.ts';
 import { configurationKinds, definitionOf, type PosthornKind, posthornKinds, servedKinds } from '../src/resources/kinds.ts';

@@ -1,4 +1,4 @@
-// Writes crds/ from the schemas of src/resources. With --check it only says what differs, and fails if anything does.
+// Writes crds/ from the schemas of src/resources. With --check it only lists what differs, and fails if anything does.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { allCrds, crdYaml } from '../src/resources/custom-resource-definitions.ts';
 

@@ -1,5 +1,5 @@
-// Writes what the chart holds of other places: the CRDs, the rules of config/rbac, the policies of config/policies, the
-// rules of kinds in values.schema.json, and docs/helm-values.md from its values and their schema. With --check it only says what differs, and fails if anything does.
+// Writes the chart's copies: the CRDs, the rules of config/rbac, the policies of config/policies, the
+// rules of kinds in values.schema.json, and docs/helm-values.md from its values and their schema. With --check it only lists what differs, and fails if anything does.
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';

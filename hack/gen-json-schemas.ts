@@ -1,4 +1,4 @@
-// Writes config/schemas/: a JSON schema of each kind for kubeconform, and one of all kinds for editors. With --check it only says what differs, and
+// Writes config/schemas/: a JSON schema of each kind for kubeconform, and one of all kinds for editors. With --check it only lists what differs, and
 // fails if anything does.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -29,7 +29,7 @@ function schemaOf(kind: PosthornKind): Schema {
   };
 }
 
-/** Of whatever kind the document says that it is. */
+/** Of the kind that the document names. */
 const anyKind: Schema = { $schema: dialect, oneOf: posthornKinds.map((kind) => ({ $ref: fileOf(kind) })) };
 
 const textOf = (schema: Schema): string => `${JSON.stringify(schema, null, 2)}\n`;

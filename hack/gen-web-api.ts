@@ -1,6 +1,6 @@
 // Writes what the console has of the OpenAPI document: src/web/api/schema.ts, types of the operations that it uses
 // (src/web/api/used-operations.ts), and src/web/api/forms/, the fields of the bodies that it has forms of; and src/web/api/provider-setup.ts, how each
-// provider signs. With --check it only says which file differs, and fails if one does.
+// provider signs. With --check it only reports which file differs, and fails if one does.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { ownProvider, type Provider, providerNames, providers } from '../src/core/providers/providers.ts';
 import { families } from '../src/facade/families/families.ts';

@@ -24,7 +24,7 @@ export function chartValues(schema: unknown, values: unknown, path: readonly str
   return Object.entries(properties).flatMap(([key, each]) => chartValues(each, under[key], [...path, key]));
 }
 
-/** Values that become fields of what the leading controller makes: where they stand in the schema of that kind. */
+/** Values that become fields of the leading controller's objects: their path in the schema of that kind. */
 const fieldsOfKinds = {
   'delivery.resources': ['DeliveryPool', 'resources'],
   'delivery.serviceAccountAnnotations': ['DeliveryPool', 'serviceAccount.annotations'],
@@ -70,7 +70,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Patterns are left to `_mistakes.tpl`, which says in words what is wrong. */
+/** Patterns are left to `_mistakes.tpl`, which describes errors in words. */
 function withoutText(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutText);
   if (!isMap(schema)) return schema;

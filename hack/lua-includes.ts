@@ -2,7 +2,7 @@ import { dirname, relative } from 'node:path';
 
 const includeLine = /^-- @include /;
 
-/** Returns the text of a Lua file with other include lines: where they stood; else of an include at its top, of a script at the end of its header. */
+/** Returns the text of a Lua file with other include lines: at their position; else of an include at its top, of a script at the end of its header. */
 export function withIncludes(text: string, file: URL, includes: readonly URL[]): string {
   const lines = text.split('\n');
   const wanted = includes.map((include) => `-- @include "${relative(dirname(file.pathname), include.pathname)}"`);

@@ -31,7 +31,7 @@ interface Place {
 }
 
 /**
- * Judges scripts of Redis, each as it is expanded with its includes. `includes`: all files that exist for scripts to include; `root`: the
+ * Checks scripts of Redis, each as it is expanded with its includes. `includes`: all files that exist for scripts to include; `root`: the
  * folder to which the paths of the findings are relative; `tables`: of the fields of hashes.
  */
 export function luaFindings(scripts: readonly URL[], includes: readonly URL[], root: URL, tables: FieldTables = {}): LuaFindings {
@@ -85,7 +85,7 @@ class LuaRules {
         }),
       )
       .every(Boolean);
-    // A script that could not be judged may be the one that uses them.
+    // A script that could not be checked may be the one that uses them.
     if (isComplete) this.#unused(includes, included);
     return { complaints: sorted(this.#complaints), warnings: sorted(this.#warnings), includes: this.#corrections() };
   }
@@ -128,7 +128,7 @@ class LuaRules {
     else this.#unread.set(key, `${this.at(place)}: declares the ${kind} ${name}, which nothing uses`);
   }
 
-  /** Notes a file that uses something of an include; without one, that it is there. */
+  /** Records a file that uses something of an include; without one, that it exists. */
   noteUse(file: URL, include?: URL): void {
     const includes = this.#wanted.get(file.href) ?? new Set<string>();
     this.#wanted.set(file.href, includes);
@@ -149,7 +149,7 @@ class LuaRules {
     }
   }
 
-  /** Returns whether the file could be judged. */
+  /** Returns whether the file could be checked. */
   #attempt(file: URL, judge: () => void): boolean {
     try {
       judge();
@@ -284,7 +284,7 @@ class ScriptRules {
     else if (count >= warned) this.#rules.warn(place, sentence);
   }
 
-  /** What is used stands in a header; what a header names is used, as far as no index is computed. */
+  /** Every use is in a header; what a header names is used, as far as no index is computed. */
   #arguments({ arguments: used }: LuaScopes): void {
     const documented = documentedArguments(this.#headers);
     for (const { list, index, line } of used) {

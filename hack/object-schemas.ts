@@ -1,5 +1,5 @@
 // node hack/object-schemas.ts SOURCE DIRECTORY: writes a JSON schema for kubeconform, DIRECTORY/<kind>-<group>-<version>.json, of each
-// kind that our chart makes and that SOURCE knows: the module of Kubernetes (by its OpenAPI documents), or a tree with
+// kind that our chart makes and that SOURCE defines: the module of Kubernetes (by its OpenAPI documents), or a tree with
 // CustomResourceDefinitions. Fields that a schema does not name are errors.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ interface LockedPackage {
   cpu?: string[];
 }
 
-/** SPDX identifiers of permissive licences, which ask for no more than their notice. */
+/** SPDX identifiers of permissive licences, which require no more than their notice. */
 const licences = new Set([
   '0BSD',
   'Apache-2.0',
@@ -33,7 +33,7 @@ const licences = new Set([
 /** Licences that packages for development may also have. No image contains those packages. */
 const developmentLicences = new Set(['CC-BY-4.0', 'MPL-2.0']);
 
-/** Packages whose install script is known. None runs, since .npmrc says ignore-scripts. */
+/** Packages with a reviewed install script. None runs, since .npmrc sets ignore-scripts. */
 const knownInstallScripts = new Set([
   // Counts downloads for the makers of swagger-ui-dist.
   '@scarf/scarf',
@@ -66,7 +66,7 @@ function complaintsOf(path: string, each: LockedPackage): string[] {
   return complaints;
 }
 
-/** Judges an SPDX expression: of `OR` one alternative has to be allowed, of `AND` every part. AND binds tighter than OR. */
+/** Checks an SPDX expression: of `OR` one alternative has to be allowed, of `AND` every part. AND binds tighter than OR. */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const tokens = expression.match(/[()]|[^\s()]+/g) ?? [];
   let at = 0;

@@ -48,7 +48,7 @@ export function isBuiltOf(digest: string, outDir: string): boolean {
 }
 
 async function buildInto(outDir: string): Promise<void> {
-  // Jest says `test`, for which React brings its checks for development.
+  // Jest sets `test`, for which React adds its checks for development.
   process.env['NODE_ENV'] = 'production';
   const { build } = await import('vite');
   await build({

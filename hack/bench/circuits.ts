@@ -1,4 +1,4 @@
-// A circuit storm: the circuits of many routes open at once, and what the API server has to bear until every status says so.
+// A circuit storm: the circuits of many routes open at once, and the load on the API server until every status reports it.
 //   node hack/bench/circuits.ts [routes] [seconds until the receiver answers again]
 // Prints one table. The API server and etcd run on the same cores. The API server's own metrics count the writes.
 import { readFileSync } from 'node:fs';
@@ -130,7 +130,7 @@ async function send({ ingestPort, apiKey }: ControlPlanePrograms, slug: string):
   if (!response.ok) throw new Error(`ingest answered ${response.status}: ${await response.text()}`);
 }
 
-/** As the statuses of the routes say. */
+/** From the statuses of the routes. */
 async function counted({ plane }: ControlPlanePrograms): Promise<{ ready: number; open: number; delivering: number }> {
   const found = { ready: 0, open: 0, delivering: 0 };
   for (let token: string | undefined = ''; token !== undefined; ) {

@@ -1,4 +1,4 @@
-// Schedules of cron jobs: what the next slots of many jobs cost, alone and when a scheduler starts, with the longest turn of its event loop.
+// Schedules of cron jobs: the cost of the next slots of many jobs, alone and when a scheduler starts, with the longest turn of its event loop.
 //   node hack/bench/cron.ts [jobs]
 // Prints one table. Redis shares the cores.
 import { parseCronExpression } from '../../src/core/cron-expression.ts';

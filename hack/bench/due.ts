@@ -1,7 +1,7 @@
 // How late the messages of one organization move that are due together with many of another one, in one shard:
 //   node hack/bench/due.ts [messages of the other] [report 0/1]
 // Both are scheduled for one instant, and then again with those of the one a millisecond later. What counts is the time until the last of its 100
-// stands in its lane; a worker's calls of promote.lua follow one another while there is more. No receiver and no worker is part of it.
+// is in its lane; a worker's calls of promote.lua follow one another while there is more. No receiver and no worker is part of it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';

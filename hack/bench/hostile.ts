@@ -2,7 +2,7 @@
 //   node hack/bench/hostile.ts [seconds] [rounds] [report 0/1]
 // Hostile, all at once: 200 receivers that hang, 72 MB of events that wait, imports of 8 MB, events for 250 filters at their bound, and 1,000
 // connections that send a byte now and then. Redis has 160 MB. The hostile organization is niced, so that what is measured is what the product does
-// with it and not the want of processors. The honest one has a receiver that is known to be fast, and one event each for receivers that nothing was
+// with it and not the want of processors. The honest one has a receiver with a fast history, and one event each for receivers that nothing was
 // delivered to before. A round is a new installation: first alone, then beside the other. Medians of the rounds.
 // Ends with 1 when a p99 of the honest one is above 50 ms, one of its events is refused, or the hostile one has more than its shares.
 import { spawn } from 'node:child_process';

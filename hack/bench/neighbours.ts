@@ -1,7 +1,7 @@
 // What one organization's costly REST requests do to the events of another, in standalone with everything on one port:
 //   node hack/bench/neighbours.ts [seconds] [rounds] [report 0/1]
 // The other one posts events to ingest and sends events to a webhook endpoint, both in an open loop; first alone, then beside each kind of request.
-// Who makes those is niced, so that what is measured is what the product does with them and not the want of processors. Medians of the rounds.
+// Their senders are niced, so that what is measured is what the product does with them and not the want of processors. Medians of the rounds.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -126,7 +126,7 @@ const rows = [...found].flatMap(([name, probes]): [string, string][] =>
     return [`${name}: ${what} of another organization, p99; slowest; refused`, `${ms(p99)}; ${ms(slowest)}; ${refused}`];
   }),
 );
-// Where nothing was answered, the niced sender got no processor, and the figures beside it say nothing.
+// If nothing was answered, the niced sender got no processor, and the figures beside it are void.
 for (const [name, answered] of answers) rows.push([`${name}: answered by status, each round`, answered.join(' ')]);
 report(
   isKept === 1 ? 'neighbours' : null,

@@ -33,7 +33,7 @@ async function drain(ordered: boolean, messages: number): Promise<Run & { ceilin
     const sent = await sender.closedLoop(world.path('orders'), messages, 16);
     await world.startDelivery();
     await eventually('the first delivery', 30_000, () => sink.arrivals.size > 0);
-    // Code that is not compiled yet says little about the rate.
+    // Code that is not compiled yet distorts the rate.
     await sleep(1000);
     const [meter, begin, already] = [world.meterProcessor(), performance.now(), sink.arrivals.size];
     await settled(300_000, () => sink.arrivals.size >= sent.accepted.length);

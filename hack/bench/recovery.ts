@@ -1,4 +1,4 @@
-// How soon deliveries go on after Redis is killed (SIGKILL) and started again on the same disk while messages wait:
+// How soon deliveries resume after Redis is killed (SIGKILL) and started again on the same disk while messages wait:
 //   node hack/bench/recovery.ts [messages] [targets]
 // A backlog is made, a worker delivers a fifth as much again, and Redis is killed. Times count from the first answer to PING, which Redis
 // gives when it has read its file. Steady: the first second in which 80 % arrive of what arrives in the median second of the rest.

@@ -90,7 +90,7 @@ async function subscribe(world: World, { endpoints }: Customers, eventType: stri
   return pathOf(endpoint);
 }
 
-/** Of the endpoint at that place. */
+/** Of the endpoint at that index. */
 function pathOf(endpoint: number): string {
   return `/customers/${Math.floor(endpoint / endpointsPerApplication)}/hooks/${endpoint % endpointsPerApplication}`;
 }
@@ -330,7 +330,7 @@ async function pageTimes(world: World, path: string): Promise<number[]> {
   return times.slice(5);
 }
 
-/** Redis has the first core to itself; what else wants to run there waits. */
+/** Redis has the first core to itself; other processes wait for it. */
 function isolate(redisProcessId: number): void {
   runOn('0', redisProcessId);
   execFileSync('chrt', ['--reset-on-fork', '--fifo', '--pid', '1', String(redisProcessId)], { stdio: 'ignore' });

@@ -1,7 +1,7 @@
 // How exactly a throttle of 100/s is kept with a backlog and two workers, counted at dequeue and where the requests arrive:
 //   node hack/bench/throttle.ts [seconds]
 // When a message was dequeued is read from the record of its attempt, which begins when the worker has got it. The rate is that of
-// `seconds` in which the backlog lasts; windows are looked at until the last message.
+// `seconds` in which the backlog lasts; windows are measured until the last message.
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';

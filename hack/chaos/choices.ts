@@ -42,13 +42,13 @@ export interface ChoicesVerdict {
   expired: number;
   /** Deliveries of accepted events that neither came nor expired. */
   missing: number;
-  /** Events that came to the ordered destination before one that was accepted earlier; scheduled ones are not looked at. */
+  /** Events that came to the ordered destination before one that was accepted earlier; scheduled ones are ignored. */
   outOfOrder: number;
   /** Deliveries that came before the time for which they were scheduled. */
   early: number;
 }
 
-/** Compares what came with what Redis knows of the events. */
+/** Compares what came with the events in Redis. */
 export async function judgeChoices(
   { redis, prefix, shards }: { redis: RedisClient; prefix: string; shards: number },
   { sinks, cameAtMs }: Choices,

@@ -158,7 +158,7 @@ try {
   sender.start();
   await accepts(2);
   const rounds: Failover[] = [];
-  // Each master in its turn.
+  // Each master in turn.
   const turns = await shardOfEach();
   while (rounds.length < failovers) rounds.push(await failOver(turns[rounds.length % turns.length] ?? 0));
   await sender.stop();

@@ -14,7 +14,7 @@ import type { Sink } from '../bench/lib/sink.ts';
 const longestWayMs = 5000;
 const pageSize = 5000;
 
-/** What Redis, and what the receivers know at a kill, or when workers are cut off, of the messages that it may cause to arrive once more. */
+/** State of Redis and of the receivers at a kill, or when workers are cut off, for the messages that it may cause to arrive once more. */
 interface Kill {
   /** Events sent before it. */
   sent: number;
@@ -22,7 +22,7 @@ interface Kill {
   receivedByMs: number;
 }
 
-/** Tells which deliveries were in flight at the kills of workers and of Redis: requests received whose outcome Redis does not know. */
+/** Determines which deliveries were in flight at the kills of workers and of Redis: requests received whose outcome Redis lacks. */
 export class InFlight {
   readonly #prefix: string;
   readonly #shards: readonly number[];
@@ -91,7 +91,7 @@ export class InFlight {
     return held;
   }
 
-  /** To be called while Redis is away; `start` starts it. What its disk does not show as ended has no outcome. */
+  /** To be called while Redis is down; `start` starts it. What its disk does not show as ended has no outcome. */
   async redisKilled(directory: string, sent: number, start: () => Promise<void>): Promise<void> {
     const copy = mkdtempSync(join(tmpdir(), 'posthorn-copy-'));
     // Not at once: senders and receivers are this process.

@@ -67,7 +67,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    // Standalone makes the organization and the resources; then the roles go on by themselves, so that nobody starts them again.
+    // Standalone makes the organization and the resources; then the roles run on without it, so that nothing restarts them.
     const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, builtProgram);
     try {
       await standalone.waitForOutput(/^posthorn ready/m, 60_000);

@@ -66,7 +66,7 @@ const sums = {
   early: 0,
 };
 
-/** So many kills of one installation, of which the sums are told. */
+/** So many kills of one installation, whose sums are reported. */
 async function killOne(rounds: number): Promise<void> {
   const inFlight = new InFlight({ prefix, shards });
   const receive: Behaviour = ({ headers }, response) => {

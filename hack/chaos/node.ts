@@ -2,7 +2,7 @@
 //   node hack/chaos/node.ts
 // Starts it with Posthorn and a second node, spreads two pods of each role over both, and sends 200 events/s through the Service of
 // ingest, each over a connection of its own. Then the second node, where the controller leads, is gone at once as by a power cut. Ends with 1 when
-// something accepted does not arrive, more arrives twice than was under way there, others are late to go on, or a connection waits in vain that
+// something accepted does not arrive, more arrives twice than was under way there, others are late to resume, or a connection waits in vain that
 // neither the rules of kube-proxy nor connection tracking leads to the lost pod. Takes ten minutes, most of which Kubernetes waits before
 // it replaces pods.
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -31,7 +31,7 @@ const roles = {
   ingest: 'app.kubernetes.io/component=ingest',
   delivery: 'posthorn.dev/delivery-pool=default',
 };
-/** What `ingest.tolerations` makes of the five minutes that Kubernetes waits before it replaces pods of a node that is away. */
+/** The effect of `ingest.tolerations` on the five minutes that Kubernetes waits before it replaces pods of a lost node. */
 const tolerationSeconds = 30;
 /** The sender gives up after 5 s; its connection does not try on for longer than this. */
 const lastTryMs = 12_000;
@@ -182,7 +182,7 @@ const ports = (lines: string, pattern: RegExp): Set<string> => new Set([...lines
 const waitingPorts = async (address: string): Promise<Set<string>> =>
   ports(await run('ss', '-tnH', 'state', 'syn-sent', 'dst', address), /^\d+ +\d+ +\S+:(\d+) /gm);
 const trackedTo = (pod: string): string[] => ['-p', 'tcp', '--state', 'SYN_SENT', '--reply-src', pod];
-/** From which ports a connection is led to the pod, whatever the rules of kube-proxy say now. */
+/** From which ports a connection is led to the pod, regardless of the current rules of kube-proxy. */
 const trackedPorts = async (pod: string): Promise<Set<string>> =>
   ports(await run('conntrack', '-L', ...trackedTo(pod)), /^tcp.*? sport=(\d+)/gm);
 

@@ -1,11 +1,11 @@
-// What happens when Redis is away, emptied, or full, under load:
+// What happens when Redis is down, emptied, or full, under load:
 //   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk, which has all that it has answered
-//   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it goes on
+//   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it resumes
 //   node hack/chaos/redis.ts emptied            FLUSHALL, beside a real API server, from which the leader publishes everything again
 //   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
-//   node hack/chaos/redis.ts room [seconds] [megabytes]   up to 1,000 events/s into a small Redis, as fast as they are delivered: finished history gives way
+//   node hack/chaos/redis.ts room [seconds] [megabytes]   up to 1,000 events/s into a small Redis, as fast as they are delivered: finished history is evicted
 // Ends with 1 when something accepted does not arrive, a process (the controller is one) ends, or ingest does not refuse, within 2 s where Redis is
-// away. --short: no figures.
+// down. --short: no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';

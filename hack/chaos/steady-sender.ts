@@ -13,7 +13,7 @@ interface SenderOptions {
   waits?: () => boolean;
 }
 
-/** Sends events at a rate, each once, whatever happens to the receiver; knows which of them were accepted. */
+/** Sends events at a rate, each once, whatever happens to the receiver; records which of them were accepted. */
 export class SteadySender {
   /** Numbers of the events that were sent, and of those that were answered with 2xx. */
   readonly sent = new Set<number>();

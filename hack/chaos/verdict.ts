@@ -1,4 +1,4 @@
-/** The rows of a report. What is not as it must be stands among them, and makes the run end with 1. */
+/** The rows of a report. Failures are among them, and make the run end with 1. */
 export function verdict() {
   const rows: [string, string][] = [];
   let isBad = false;

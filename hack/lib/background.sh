@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced: commands that go on beside others, and whatever they start with them.
+# Sourced: commands that run beside others, and whatever they start with them.
 
 # begin COMMAND…: in a process group of its own; `begun` is its number, for `wait`.
 begin() {

@@ -19,7 +19,7 @@ pack_chart() {
   "$chart_tools/bin/helm" package "$1" --destination "$2" | sed -n 's/^.* saved it to: //p'
 }
 
-# schemas_of MODULE VERSION DIRECTORY: what the module says of its objects, out of a module cache that does not stay.
+# schemas_of MODULE VERSION DIRECTORY: the module's schemas of its objects, from a temporary module cache.
 schemas_of() {
   local modules source
   [ -e "$3/.$2" ] && return

@@ -31,7 +31,7 @@ YAML
 }
 
 start_etcd() {
-  # There are no peers: nobody has to know its port.
+  # There are no peers: its port may be any.
   start etcd "$from/etcd" --data-dir "$state/etcd-data" --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:0 \
     --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port"
 }

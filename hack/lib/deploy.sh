@@ -26,7 +26,7 @@ rename() {
 # A release needs buildah, which mounts an image as root alone. Nothing is installed beside a Docker engine.
 can_release() { ! has_docker || { [ "$(id -u)" = 0 ] && command -v buildah && command -v runc; } >/dev/null; }
 
-# Makes a release for the nodes, verifies it and loads its image. Sets `chart`, and `image` to what tells its image from another.
+# Makes a release for the nodes, verifies it and loads its image. Sets `chart`, and `image` to the values that select its image.
 take_release() {
   local options=(--unsigned --allow-dirty --platform "linux/$(own_architecture)") node name
   has_docker || options+=(--local-base)

@@ -1,6 +1,6 @@
 import { labelOf } from '../../src/web/app/resource-form/body.ts';
 
-/** What a person who fills in a form has no use for, and what is put in its place. The first that matches goes first. */
+/** Phrases of no use in a form, and their replacements. The first that matches goes first. */
 const words: readonly (readonly [RegExp, string])[] = [
   [
     / Credentials are shown as four bullets and, from twelve characters on, their last four characters; sent back so they are kept\./,

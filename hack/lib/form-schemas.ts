@@ -50,7 +50,7 @@ const http = { field: 'type', values: ['http'] };
 const warehouse = { field: 'type', values: ['s3', 'r2', 'gcs', 'azure_blob'] };
 const ofType = (...values: string[]): FormField['when'] => ({ field: 'type', values });
 const ofAuth = (...values: string[]): FormField['when'] => ({ field: 'authType', values });
-/** Fields that count with some values of another one; the descriptions of the document say so in words. */
+/** Fields that apply with some values of another one; the descriptions of the document explain this in words. */
 const conditions: Record<string, FormField['when']> = {
   ...Object.fromEntries(
     'url method headers headerTemplates authType timeoutMs tls useStaticIp forwardQuery forwardHeaders payloadForm ordered signingSecret signatureScheme'
@@ -90,7 +90,7 @@ const allWithout = new Set(['destinations.forwardHeaders', 'routes.notificationC
 
 const longText = 16_000;
 
-/** The fields of the body of `POST /<family>`, with what `PATCH /<family>/{id}` says of them. Throws an Error for a body that is no object. */
+/** The fields of the body of `POST /<family>`, merged with those of `PATCH /<family>/{id}`. Throws an Error for a body that is no object. */
 export function formFields(document: unknown, family: FormFamily): FormField[] {
   const { paths, components } = openApi.parse(document);
   const first: readonly string[] = formFamilies[family];

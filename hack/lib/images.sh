@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced: container images, by the Docker engine where one answers, else by buildah.
 
-# The base image by its digest, as the Dockerfile names it; where no image registry can be asked, one that is made on this machine.
+# The base image by its digest, as the Dockerfile names it; without access to an image registry, one that is made on this machine.
 pinned_base_image=$(sed -n 's/^ARG BASE_IMAGE=//p' "$root/Dockerfile")
 local_base_image=localhost/posthorn-base:node24
 posthorn_repository=localhost/posthorn
@@ -38,7 +38,7 @@ own_architecture() { case $(uname -m) in x86_64) echo amd64 ;; *) echo arm64 ;; 
 # local_base_image_of ARCHITECTURE
 local_base_image_of() { if [ "$1" = "$(own_architecture)" ]; then echo "$local_base_image"; else echo "$local_base_image-$1"; fi; }
 
-# ensure_local_base_image [ARCHITECTURE]: the base image of our Dockerfile, made on this machine where no registry has to be asked: Debian bookworm by debootstrap
+# ensure_local_base_image [ARCHITECTURE]: the base image of our Dockerfile, made on this machine without a registry: Debian bookworm by debootstrap
 # with the Node of the npm registry, and with the certificate authorities that this machine trusts.
 ensure_local_base_image() {
   local architecture=${1:-$(own_architecture)} image files container

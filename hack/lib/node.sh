@@ -9,7 +9,7 @@ ip_forward=/proc/sys/net/ipv4/ip_forward
 nodes=(node node-2)
 declare -A bridges=([node]=phcni0 [node-2]=phcni1) pods=([node]=10.244.0.0/24 [node-2]=10.244.1.0/24)
 
-# suffix NODE: what tells its processes and files from those of the first node.
+# suffix NODE: distinguishes its processes and files from those of the first node.
 suffix() { echo "${1#node}"; }
 containerd_socket() { echo "$state/containerd$(suffix "$1").sock"; }
 # in_containerd NODE COMMAND…
@@ -174,7 +174,7 @@ add_node() {
 }
 
 # As by a power cut: from one moment on nothing comes from the second node any more, no refusal and no end of a connection either. Kubelet
-# and containerd are killed first: neither tells what becomes of the rest.
+# and containerd are killed first: neither reports the end of the rest.
 lose_node() {
   alive kubelet-2 || die 'there is no second node: start it with add-node'
   { echo '*raw' && network_cuts | sed 's/^/-I /' && echo COMMIT; } | iptables-restore --noflush
@@ -183,7 +183,7 @@ lose_node() {
   kill -KILL $(pgrep -f -- "-address $(containerd_socket node-2)") $(in_cgroup /posthorn-node-2) 2>/dev/null || true
 }
 
-# The rules that take the second node off the network, before the connection tracking of the others: with a reset from there it would let the
+# The rules that cut off the second node, before the connection tracking of the others: with a reset from there it would let the
 # next packet of a sender choose another pod. What is sent to the pods is tracked and then lost, as on a cable.
 network_cuts() {
   echo "PREROUTING -i ${bridges[node-2]} -j DROP"
@@ -249,7 +249,7 @@ forget_masquerades() {
   } | iptables-restore --noflush
 }
 
-# The chains that a kubelet makes and kube-proxy --cleanup does not know, with the rules that lead to them.
+# The chains of a kubelet that kube-proxy --cleanup ignores, with the rules that lead to them.
 forget_kubelet_chains() {
   local family table rules chains='KUBE-(FIREWALL|KUBELET-CANARY|IPTABLES-HINT)'
   for family in iptables ip6tables; do

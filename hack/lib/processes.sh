@@ -17,8 +17,8 @@ take_turns() {
   flock --timeout 1800 9 || die "another $0 has been at work for half an hour"
 }
 
-# start NAME COMMAND…. The process holds the lock of this shell until its number is written: were this shell killed before, whoever comes next would
-# not know of it.
+# start NAME COMMAND…. The process holds the lock of this shell until its number is written: were this shell killed before, the next caller would
+# miss it.
 start() {
   local name=$1
   shift

@@ -10,7 +10,7 @@ const unused = ['format', 'nullable'];
 const texts = ['description', 'default'];
 
 /**
- * A schema of Kubernetes as JSON Schema: with `nullable` and `int-or-string` in its words, and without room for fields that it does not name.
+ * A schema of Kubernetes as JSON Schema: with `nullable` and `int-or-string` in its words, and without unknown fields.
  * `isDescribed`: with descriptions and defaults, for editors.
  */
 export function strictSchema(schema: Schema, isDescribed = false): Schema {

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced by the commands of hack/: makes sure that what they need is there. Says on stderr, in one line each, what it installs.
+# Sourced by the commands of hack/: ensures that their tools exist. Reports on stderr, in one line each, what it installs.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/posthorn
 # Binaries and images of the local cluster.
 cluster_cache=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/posthorn-cluster}
-# What npm installs is said in one line.
+# Output of npm is reduced to one line.
 export NPM_CONFIG_UPDATE_NOTIFIER=false
-shopt -s inherit_errexit 2>/dev/null || true # bash before 4.4 does not know it
+shopt -s inherit_errexit 2>/dev/null || true # bash before 4.4 lacks it
 
 say() { echo "${0##*/}: $*" >&2; }
 die() {
@@ -70,7 +70,7 @@ ensure_node() {
   node_is_recent || die "the Node of the npm package $package does not run on this system: install Node 24 or newer, then try again"
 }
 
-# node_modules as package-lock.json says. Not `npm ci`: it refuses a lock file that lacks the binaries of other platforms, and npm
+# node_modules of package-lock.json. Not `npm ci`: it refuses a lock file that lacks the binaries of other platforms, and npm
 # leaves those out where the registry does not have them.
 ensure_packages() {
   [ -e "$root/node_modules/.package-lock.json" ] && [ ! "$root/package-lock.json" -nt "$root/node_modules/.package-lock.json" ] && return
@@ -78,7 +78,7 @@ ensure_packages() {
   (cd "$root" && npm install --no-save --loglevel error >/dev/null) || die 'npm install failed: see the lines above'
 }
 
-# The console in dist/web as src/web/ says. Without it everything else works.
+# The console in dist/web from src/web/. Without it everything else works.
 ensure_console() { node "$root/hack/web.ts" --if-changed "$root/dist/web" || say 'the console could not be built (see the lines above): /console answers 503'; }
 
 redis_is_recent() { [[ $(redis-server --version 2>/dev/null) =~ v=([0-9]+)\. ]] && [ "${BASH_REMATCH[1]}" -ge 7 ]; }
@@ -92,7 +92,7 @@ ensure_redis() {
   redis_is_recent || die "the system's redis-server is older than 7 ($(redis-server --version 2>/dev/null || echo none)): install a newer one, then try again"
 }
 
-# new_in DIRECTORY: where programs are made that others look for in DIRECTORY; `arrive` puts them there when they are whole.
+# new_in DIRECTORY: where programs are made that others expect in DIRECTORY; `arrive` puts them there when they are whole.
 new_in() {
   mkdir -p "$1"
   mktemp -d "$1/.new-XXXXXX"

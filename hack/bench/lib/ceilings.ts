@@ -14,7 +14,7 @@ export interface Ceilings {
 const batch = 100;
 const forMs = 1000;
 
-/** `origin`: of a receiver, which is to forget what came; `place`: puts the Redis where the measured one is. */
+/** `origin`: of a receiver, which is reset; `place`: puts the Redis where the measured one is. */
 export async function measureCeilings(origin: string, count: number, senders: number, place?: Place): Promise<Ceilings> {
   return { undici: await bareUndiciLoop(origin, count, senders), redis: await bareRedisPipeline(place) };
 }
@@ -40,7 +40,7 @@ async function bareUndiciLoop(origin: string, count: number, senders: number): P
 
 /**
  * For a second: XADDs of a payload, in pipelines one after the other. In a Redis of its own, with AOF everysec: the tens of megabytes that it writes would let
- * the measured one write its AOF anew.
+ * the measured one rewrite its AOF.
  */
 export async function bareRedisPipeline(place: Place = () => {}): Promise<number> {
   const redis = await startRedis(withAof);

@@ -1,4 +1,4 @@
-// Sends requests that are dear to refuse or to judge, as fast as they are answered, until it is ended. Started by hack/bench/neighbours.ts, niced:
+// Sends requests that are costly to refuse or to evaluate, as fast as they are answered, until it is ended. Started by hack/bench/neighbours.ts, niced:
 //   node hack/bench/lib/costly-requests.ts <origin> <key> <name of the input> <senders>
 // Prints how many it has had answered when it ends, by status.
 import { Agent, setGlobalDispatcher } from 'undici';
@@ -18,7 +18,7 @@ interface CostlyInput {
   body: () => object;
 }
 
-/** Event type of an organization, and how many of its subscriptions judge an event of it by a filter at its bound. */
+/** Event type of an organization, and how many of its subscriptions evaluate an event of it by a filter at its bound. */
 export const costlyType = {
   name: 'costly.made',
   subscriptions: 250,

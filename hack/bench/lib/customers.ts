@@ -7,13 +7,13 @@ import type { WebhookRateLimits } from '../../../src/data/webhooks/webhooks.ts';
 export const endpointsPerApplication = 10;
 const subscriptionsPerEndpoint = 3;
 const applicationsAtOnce = 100;
-/** Ids: the endpoints of the application at `i` stand from `10 * i` on. */
+/** Ids: the endpoints of the application at `i` begin at `10 * i`. */
 export interface Customers {
   applications: string[];
   endpoints: string[];
 }
 
-/** Applications of 10 endpoints each, which are subscribed as `subscribedTypes` says. */
+/** Applications of 10 endpoints each, which are subscribed as in `subscribedTypes`. */
 export async function fillCustomers(
   store: RedisWebhookStore,
   {
@@ -66,7 +66,7 @@ export async function fillCustomers(
 }
 
 /**
- * Of the endpoint at that place: 3 event types, 7 places from each other; with fewer than 3 all of them. Endpoints that stand side by side
+ * Of the endpoint at that index: 3 event types, 7 apart; with fewer than 3 all of them. Endpoints that are side by side
  * begin far from each other.
  */
 export function subscribedTypes(eventTypes: readonly string[], endpoint: number): string[] {

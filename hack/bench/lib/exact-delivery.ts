@@ -60,7 +60,7 @@ export async function exactDeliveryOf(compared: () => Exactness, quietMs = 1000)
   return compared();
 }
 
-/** Waits until it is so, at most so long; what does not come is for the check to tell. */
+/** Waits until it is so, at most so long; the check reports what is missing. */
 export async function settled(maxMs: number, isSo: () => boolean): Promise<void> {
   await eventually('deliveries', maxMs, () => isSo()).catch(() => undefined);
 }

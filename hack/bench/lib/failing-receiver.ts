@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
-/** A retry that came: of which event, its webhook-id, and when, in ms since the epoch. */
+/** A retry that came: its event, its webhook-id, and when, in ms since the epoch. */
 type Retry = readonly [number: number, webhookId: string, atMs: number];
 
 interface Told {
@@ -51,7 +51,7 @@ function receive(counters: Int32Array): void {
     const isFirst = request.headers['x-posthorn-attempt'] === '1';
     const before = Atomics.add(counters, isFirst ? 0 : 1, 1);
     const atMs = Date.now();
-    // The number stands at the beginning.
+    // The number is at the beginning.
     request.once('data', (chunk: Buffer) => {
       const number = Number(/"number":(\d+),/.exec(chunk.toString('latin1', 0, 64))?.[1]);
       if (isFirst) firstAttempts.push(number);

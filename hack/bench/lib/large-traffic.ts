@@ -3,7 +3,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLoop } from './open-loop.ts';
 
-/** What it is told over its channel. */
+/** Its orders over its channel. */
 export interface LargeOrder {
   url: string;
   bytes: number;
@@ -11,7 +11,7 @@ export interface LargeOrder {
   seconds: number;
 }
 
-/** What it says: first where it takes requests, then of each order what became of it. */
+/** Its messages: first its address, then the result of each order. */
 export type LargeReport = { origin: string } | { accepted: number; refused: number; answerMs: number[]; arrived: number };
 
 const pieceBytes = 65_536;

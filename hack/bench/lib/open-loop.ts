@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Begins work `perSecond` times a second, each at its time, whatever becomes of the others; resolves when all is done. `begin` gets its intended time. */
+/** Begins work `perSecond` times a second, each at its time, independent of the others; resolves when all is done. `begin` gets its intended time. */
 export async function openLoop(perSecond: number, seconds: number, begin: (atMs: number) => Promise<void>): Promise<void> {
   const begunMs = performance.now();
   const underWay: Promise<void>[] = [];

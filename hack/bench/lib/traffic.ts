@@ -51,7 +51,7 @@ export class Sender {
     return { ...sent, seconds: (performance.now() - begin) / 1000 };
   }
 
-  /** `perSecond` requests a second, each at its time, whatever becomes of the others; latencies count from the intended time. */
+  /** `perSecond` requests a second, each at its time, independent of the others; latencies count from the intended time. */
   async openLoop(path: string, perSecond: number, seconds: number): Promise<Sent> {
     const begin = performance.now();
     const sent = nothingSent();

@@ -49,7 +49,7 @@ export interface World {
   path(slug: string): string;
   /** Headers of a request to the API. */
   credentials: readonly [string, string];
-  /** Ends the api process and starts it anew; answers when it was started, in ms of `performance.now()`. */
+  /** Restarts the api process; returns when it was started, in ms of `performance.now()`. */
   restartApi(): Promise<number>;
   /** Of all its programs and its Redis. */
   pids(): number[];
