@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** What a check in Lua says of an object; the Lua of Redis is of the version that Argo CD runs, 5.1. */
+/** The result of a Lua check for an object; the Lua of Redis is of the version that Argo CD runs, 5.1. */
 async function health(check: string, object: unknown): Promise<{ status: string; message: string }> {
   const script = `local obj = cjson.decode(ARGV[1])\nlocal function check()\n${check}\nend\nlocal hs = check()\nreturn { hs.status, hs.message }`;
   const [status, message] = z.tuple([z.string(), z.string()]).parse(await redis.client.eval(script, 0, JSON.stringify(object)));

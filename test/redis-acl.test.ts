@@ -8,7 +8,7 @@ const rules = /^user posthorn (.+)$/m.exec(readFileSync(join(root, 'config/redis
 const allowed = rules.filter((rule) => /^\+[a-z]/.test(rule)).map((rule) => rule.slice(1));
 /** Rules name their subcommands, `<command>|<subcommand>`. */
 const containers = new Set(['client', 'cluster', 'config', 'xgroup', 'xinfo']);
-/** What neither a script nor a method of the client that is called by its name says. */
+/** Commands that neither a script nor a client method's name shows. */
 const otherwise: Record<string, string> = {
   evalsha: 'src/redis/script.ts runs a script that Redis knows',
   eval: 'src/redis/script.ts, one that it does not know yet',
@@ -33,7 +33,7 @@ function named(command: string, subcommand: string | undefined): string {
   return containers.has(name) ? `${name}|${subcommand?.toLowerCase()}` : name;
 }
 
-/** By command, files of scripts that call it; `?` of a call that does not say which. */
+/** By command, files of scripts that call it; `?` of a call with a computed command. */
 function calledByScripts(): Map<string, string> {
   const found = new Map<string, string>();
   for (const { file, source } of read('src/**/*.lua')) {

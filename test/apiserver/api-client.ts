@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Kind, kindPath } from '../../src/resources/kinds.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 
-/** What the API server says to an object: it as it would be stored, or the fields and the text of its complaint. */
+/** Result of the API server for an object: it as it would be stored, or the fields and the text of its error. */
 export type ServerVerdict = { object: ServerObject; message?: undefined } | { object?: undefined; fields: string[]; message: string };
 
 const serverObject = z.looseObject({ metadata: z.looseObject({ name: z.string(), resourceVersion: z.string().optional() }) });

@@ -79,7 +79,7 @@ test('workers that somebody has scaled by the subresource stay so when another c
   await lead({ replicas: 4, concurrency: 64 });
   expect(events.map(({ reason }) => reason)).toEqual(['FieldLeft']);
 
-  // As the page says: the manifest of the ConfigMap, applied as the manager of the bootstrap.
+  // As on the page: the manifest of the ConfigMap, applied as the manager of the bootstrap.
   const manifest = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: { name: 'default' }, spec: { replicas: 4 } };
   await plane.request('PATCH', `${path}?fieldManager=posthorn-bootstrap&force=true`, manifest, 'application/apply-patch+yaml');
   await lead({ replicas: 3, concurrency: 64 });

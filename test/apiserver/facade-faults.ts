@@ -9,7 +9,7 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { type Answer, FaultProxy } from '../support/fault-proxy.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
-/** What the API makes of an API server that refuses, or is away. */
+/** Results of the API for an API server that refuses, or is down. */
 export function describeFaults(plane: () => ControlPlane, start: (store: CompleteStore) => Promise<FacadeWorld>): void {
   let proxy: FaultProxy;
   let api: KubernetesApi;

@@ -105,7 +105,7 @@ describe('resources that a Git-like loop applies', () => {
     const before = await read();
     for (let round = 0; round < 3; round++) await sync();
     expect(await kubectl('diff', '--server-side', `--field-manager=${manager}`, '-f', file)).toBe('');
-    // The controllers would have written by now, were there anything that they write each time.
+    // By now the controllers would have repeated any periodic write.
     await sleep(roundMs);
     expect(await read()).toEqual(before);
   }, 120_000);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => plane?.stop());
 
 interface Field {
-  /** As kubectl explain takes it: without marks for lists. */
+  /** In the form of kubectl explain: without marks for lists. */
   path: string;
   description: string;
   hasFields: boolean;
@@ -148,7 +148,7 @@ describe('standalone reads what YAML leaves open as kubectl does', () => {
     ...[...scalars, ...others].map((scalar, index) => `  s${index}: ${scalar}`),
   ].join('\n');
 
-  /** `patch --local` asks no server; its output has everything as JSON. Null: it refuses the text. */
+  /** `patch --local` uses no server; its output has everything as JSON. Null: it refuses the text. */
   const specOfKubectl = async (yaml: string): Promise<unknown> => {
     const { code, output } = await kubectl.with(yaml, 'patch', '--local', '--type=merge', '-p', '{}', '-o', 'json', '-f', '-');
     return code === 0 ? JSON.parse(output).spec : null;

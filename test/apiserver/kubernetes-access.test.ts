@@ -16,7 +16,7 @@ import { isAllowed } from './subject-access.ts';
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
 let world: FacadeWorld;
-/** Reviews that the API server was asked for. */
+/** Reviews that the API server received. */
 let reviews: string[] = [];
 let isAway = false;
 
@@ -217,7 +217,7 @@ test('a session of a token acts in the organization that it names and in others 
   expect((await get('/api/sessions/current')).body).toMatchObject({ how: 'session', organization: { slug: 'globex' }, role: 'viewer' });
   expect((await get('/api/organizations/acme/sessions/current')).body).toMatchObject({ organization: { slug: 'acme' } });
   await controlPlane.request('DELETE', '/api/v1/namespaces/elsewhere/serviceaccounts/browser');
-  // One that has not asked for the token yet.
+  // One that has not requested the token yet.
   const kubernetesCallers = new KubernetesCallers({
     access: new KubernetesAccess({ api, audiences: ['posthorn'] }),
     registry: world.registry,

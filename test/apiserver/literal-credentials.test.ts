@@ -42,7 +42,7 @@ const objectOf = (kind: Kind, headers: object[], name = 'tried') => ({
 });
 const destinationWith = (headers: object[], name: string) => objectOf('Destination', headers, name);
 
-/** Runs kubectl with the object as its input; answers what it says beside its output. Throws when the object is refused. */
+/** Runs kubectl with the object as its input; returns its stderr. Throws when the object is refused. */
 function run(object: object, ...args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(join(kubernetesAssets(), 'kubectl'), [`--kubeconfig=${plane.kubeconfigPath}`, ...args], (error, _, complaint) =>

@@ -34,7 +34,7 @@ afterAll(async () => {
   await plane.stop();
 });
 
-/** As the definition of a release has it: its versions, of which objects are stored in one. */
+/** As in the definition of a release: its versions, of which objects are stored in one. */
 async function serve(versions: readonly string[], storage: string): Promise<void> {
   const { spec }: Any = await plane.request('GET', definition);
   const [schema] = spec.versions;

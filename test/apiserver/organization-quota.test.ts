@@ -83,7 +83,7 @@ const expectReady = (ready: string): Promise<void> =>
 test('a quota is not asked for before the rights in the namespace count', async () => {
   await controllers.stop();
   const asked: string[] = [];
-  // As an API server that learns of a RoleBinding late.
+  // As an API server that sees a RoleBinding late.
   class LateStore extends KubernetesStore {
     override async list<K extends Kind>(kind: K, query: ListQuery = {}): Promise<Page<K>> {
       if (kind === 'Secret' && query.namespace === namespace && asked.push('rights') <= 3)

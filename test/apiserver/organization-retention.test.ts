@@ -32,7 +32,7 @@ afterAll(async () => {
   await receiver?.close();
 }, 60_000);
 
-/** Events that ingest has taken: one or two more until it hears that the organization has gone. */
+/** Events that ingest has accepted: one or two more until it sees that the organization has gone. */
 let accepted = 0;
 async function post(): Promise<number> {
   const sent = fetch(ingestUrl, { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } });

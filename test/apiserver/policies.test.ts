@@ -48,7 +48,7 @@ beforeAll(async () => {
       const object: Any = document.toJS();
       await apply(collectionOf(object), object);
     }
-  // What RBAC refuses before it knows the role names neither a host nor a field.
+  // Refusals of RBAC before it knows the role name neither a host nor a field.
   await eventually('the policies to be in force', 60_000, async () => {
     const host = await write('Destination', httpTo('https://evil.example'));
     const plan = await writeOrganization('later', { plan: 'pro' });

@@ -67,7 +67,7 @@ const start = async (): Promise<void> => {
   await reflector.synced;
   await eventually('a watch', settleMs, () => proxy.openStreams > 0);
 };
-/** A stream that said nothing for too long may be given up and opened again just now. */
+/** A stream that was silent for too long may be closed and reopened just now. */
 async function endStreamExpired(): Promise<void> {
   await eventually('a watch', settleMs, () => proxy.openStreams > 0);
   proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));

@@ -56,7 +56,7 @@ async function kubectl(...args: string[]): Promise<string> {
 const apply = (name: string, spec: Partial<SpecInputOf<'Replay'>> = {}) =>
   store.apply({ kind: 'Replay', metadata: { namespace, name }, spec: { what: 'deliveries', ...spec } }, { manager: 'test', force: true });
 
-/** A worker notes this of the run of the object. */
+/** A worker records this of the run of the object. */
 async function note(object: ObjectOf<'Replay'>, version: number, changes: Partial<ReplayState>): Promise<void> {
   const began = newReplayState(
     { uid: object.metadata.uid, id: idOf('Replay', object), slug: object.metadata.name, what: 'deliveries', isDryRun: false },

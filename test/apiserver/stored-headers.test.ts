@@ -26,7 +26,7 @@ const destination = (name: string, headers: string[], spec: object = {}, metadat
   spec: { http: { url: 'https://shop.example', headers: headers.map((each) => ({ name: each, value: '1' })) }, ...spec },
 });
 
-/** Whether the API server takes a new object with the header as it is told to, which it learns some time after a change. */
+/** Whether the API server accepts a new object with the header as configured, which it applies some time after a change. */
 const takes = (expected: boolean): Promise<void> =>
   eventually(async () => {
     const { object } = await client.write(path, destination('probe', ['Sec-GPC']));

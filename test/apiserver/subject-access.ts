@@ -1,6 +1,6 @@
 import type { ControlPlane } from '../support/control-plane.ts';
 
-/** Whether the API server allows the user this now: it learns of a binding or a role a moment after it is made, changed or deleted. */
+/** Whether the API server allows the user this now: it applies a binding or a role a moment after it is made, changed or deleted. */
 export async function isAllowed(
   plane: ControlPlane,
   user: string,

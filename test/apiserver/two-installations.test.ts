@@ -185,7 +185,7 @@ test('what is there before its Organization is served as soon as that is there, 
   const key = { namespace: name, name: 'orders' };
   await store.create({ kind: 'Source', metadata: key, spec: {} }, { manager: 'test' });
   await eventually(async () => expect(await conditionOf('Source', key, 'Accepted')).toBe('False OrganizationNotFound'));
-  // Both see it; what one has said the other does not say again.
+  // Both see it; what one has reported the other does not repeat.
   await sleep(quietMs);
   const said = await store.get('Source', key);
   await sleep(quietMs);

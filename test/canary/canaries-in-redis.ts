@@ -3,7 +3,7 @@ import { type Canary, found } from './canary.ts';
 
 type Connection = ReturnType<typeof commandConnection>;
 
-/** Reads every key; what is found stands behind the name of its key. Returns how many keys there are, too. */
+/** Reads every key; each find is listed after the name of its key. Returns the number of keys, too. */
 export async function canariesInRedis(
   redis: Connection,
   canaries: readonly Canary[],

@@ -21,7 +21,7 @@ import { secretFieldsOfKinds, secretNames, secretsInSchema } from './secret-fiel
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-canary-'));
 const data = join(directory, 'data');
 const canaries: Canary[] = [];
-/** Everything that the API answered, but for what shows a secret because an admin asked for it. */
+/** All responses of the API, but for those that show a secret because an admin requested it. */
 const answers: string[] = [];
 let url: string;
 let key: string;

@@ -11,7 +11,7 @@ export interface Canary {
   needles: readonly string[];
 }
 
-/** A canary of the form that a field of this name asks for, or plain text where that breaks the form. */
+/** A canary in the form of the field, or plain text where that breaks the form. */
 export function newCanary(field: string, name: string, options: { malformed?: boolean } = {}): Canary {
   const marker = `canary${base32(randomBytes(25)).slice(0, 26)}`;
   const value = options.malformed === true ? marker : formed(field, name, marker);
@@ -22,7 +22,7 @@ export function newCanary(field: string, name: string, options: { malformed?: bo
 /** A secret that Posthorn has made and shown once: its text, and the bytes that a Standard Webhooks secret is. */
 export function shownSecret(field: string, value: string): Canary {
   const encoded = value.replace(/^whsec_/, '');
-  // The first characters are shown for good, so that people know it again.
+  // The first characters are shown for good, so that people recognize it.
   const text = encoded.slice(4, 34);
   const bytes = encoded === value ? [] : [Buffer.from(encoded, 'base64').toString('hex')];
   return { field, value, needles: [...formsOf(text), ...bytes] };
@@ -65,7 +65,7 @@ function formed(field: string, name: string, marker: string): string {
   }
 }
 
-/** The text itself, in hex, in base64 at each of the three places where it can begin, and in base64 of that base64. */
+/** The text itself, in hex, in base64 at each of the three offsets where it can begin, and in base64 of that base64. */
 function formsOf(text: string): string[] {
   const once = base64At(text);
   const hex = Buffer.from(text).toString('hex');
@@ -75,7 +75,7 @@ function formsOf(text: string): string[] {
 function base64At(text: string): string[] {
   return [0, 1, 2].map((offset) => {
     const encoded = Buffer.from(' '.repeat(offset) + text).toString('base64');
-    // The first and the last group also hold bits of what stands beside the text.
+    // The first and the last group also hold bits of the neighbouring text.
     return encoded.slice(offset === 0 ? 0 : 4, Math.floor((offset + text.length) / 3) * 4);
   });
 }

@@ -6,7 +6,7 @@ import { isRecord } from '../../src/resources/field-tree.ts';
 import { type Kind, kindPath } from '../../src/resources/kinds.ts';
 import { bearersOfAllFields, withReferences } from './secret-fields.ts';
 
-/** A new value of a secret, noted under the field that it is for. */
+/** A new value of a secret, recorded under the field that it is for. */
 export type PutCanary = (field: string, name: string, options?: { malformed?: boolean }) => string;
 
 /** Whom webhook endpoints are of. */
@@ -27,7 +27,7 @@ export interface SecretHolder {
 
 /**
  * Custom resources of namespace `default` with every field that refers to a Secret, once with a value of the right form and once with another.
- * Destinations go to `urls`, in turns; what else an object needs is there, or is `customer`.
+ * Destinations go to `urls`, in order; what else an object needs is there, or is `customer`.
  */
 export async function secretHolders(put: PutCanary, urls: readonly [string, string]): Promise<SecretHolder[]> {
   const bearers = await bearersOfAllFields();

@@ -89,7 +89,7 @@ async function storedDeliveries(): Promise<string[]> {
 
 test('64 equal events at once over two api processes are one event', async () => {
   const first = await Promise.all(Array.from({ length: 64 }, (_, i) => send(i % 2, 'at once')));
-  // A busy machine lets some take too long: they are sent again, and which one was the first is not told then.
+  // A busy machine lets some take too long: they are sent again, and which one was the first is unknown then.
   const answers = await Promise.all(first.map((taken) => taken ?? sendUntilTaken('at once')));
   expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);
   const fresh = answers.filter(({ duplicate }) => duplicate !== true).length;

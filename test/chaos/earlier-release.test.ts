@@ -20,7 +20,7 @@ import { sendEvent } from '../support/send-event.ts';
 import { verifies } from '../support/webhook-verification.ts';
 
 /**
- * Workers of an earlier release beside settings that it does not know: what docs/operations.md (Thin events, Ordered delivery, Messages that expire),
+ * Workers of an earlier release beside settings that it lacks: what docs/operations.md (Thin events, Ordered delivery, Messages that expire),
  * docs/headers.md and docs/sources.md (Scheduled events) describe for a rolling upgrade.
  */
 const unknownSettings: readonly Edit[] = [
@@ -65,7 +65,7 @@ function answer(response: ServerResponse, _: number, request: ReceivedRequest): 
   response.writeHead(fails ? 500 : 204).end();
 }
 
-/** Of a thin event there is no payload: events are told apart by their header. */
+/** A thin event has no payload: events are distinguished by their header. */
 function numberOf({ headers }: ReceivedRequest): number {
   return Number(headers['x-number']);
 }
@@ -82,7 +82,7 @@ async function work(...releases: Release[]): Promise<void> {
   for (const release of releases) workers.push(await readyRole(await start(release, 'delivery')));
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test looks at some fields.
+// biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test reads some fields.
 async function call(method: string, path: string, { body, of = api }: { body?: object; of?: RoleProcess } = {}): Promise<any> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
   const response = await fetchInForce(`http://127.0.0.1:${of.port}/api/${path}`, {

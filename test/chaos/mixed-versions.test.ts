@@ -22,7 +22,7 @@ import { sendEvent } from '../support/send-event.ts';
 
 type Release = 'the later release' | 'this release';
 const releases: readonly Release[] = ['the later release', 'this release'];
-/** What the later release has beside this one: a field of records, one of events and one of messages, which this one does not know. */
+/** What the later release has beside this one: a field of records, one of events and one of messages, unknown to this one. */
 const additions: readonly (readonly [file: string, anchor: string, text: string])[] = [
   ['src/compile/destination.ts', 'v: recordLayoutVersion,', "...({ later: 'known' } as object), "],
   ['src/data/shard/event-text.ts', 't: event.receivedAtMs,', "...({ later: 'known' } as object), "],
@@ -278,7 +278,7 @@ test('a controller of this release takes over, and workers of both deliver what 
   await createRoute(apis['the later release'], '/d');
   await createRoute(apis['this release'], '/e');
   for (const release of releases) await work(release);
-  // Ingest has the source in memory, and learns of the routes a moment later.
+  // Ingest has the source in memory, and receives the routes a moment later.
   await eventually(async () => {
     await send(2);
     const places = [sent - 1, sent].flatMap((number) => ['/d', '/e'].map((path) => `${path} ${number}`));

@@ -72,7 +72,7 @@ const servers: Record<RedisAddress['mode'], () => Promise<Servers>> = {
 
 const withLogin = (url: string, password: string): string => url.replace('://', `://posthorn:${password}@`);
 
-/** Lines that the processes have logged from this place on, by role. */
+/** Lines that the processes have logged from this position on, by role. */
 function linesOf(program: Program, from: number): { role: string; msg: string; reason?: string }[] {
   return program
     .output()

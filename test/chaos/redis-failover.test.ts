@@ -105,7 +105,7 @@ async function failOver(installation: Installation, group: RedisGroup) {
   return { sender, takenOverMs };
 }
 
-/** How often the master was asked to wait for its replica. */
+/** Number of WAIT commands to the master. */
 async function waits(group: RedisGroup): Promise<number> {
   const [master] = await group.masters();
   return Number(/^cmdstat_wait:calls=(\d+)/m.exec((await master?.client.info('commandstats')) ?? '')?.[1] ?? 0);

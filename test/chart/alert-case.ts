@@ -5,6 +5,6 @@ export interface AlertCase {
   /** Samples from 0 s on, one each 30 s, as promtool writes them; all of the release's namespace. */
   series: Record<`${string}{${string}}`, string>;
   at: string;
-  /** Empty: it is silent. `labels` come on top of those of the rule; `says`: what its templates say, one after the other. */
+  /** Empty: it is silent. `labels` come on top of those of the rule; `says`: the results of its templates, one after the other. */
   fires: readonly { labels?: Record<string, string>; says: readonly string[] }[];
 }

@@ -40,13 +40,13 @@ function write(name: string, content: object): void {
   writeFileSync(join(folder, name), JSON.stringify(content));
 }
 
-/** All that promtool says. */
+/** The output of promtool. */
 async function promtool(...args: string[]): Promise<string> {
   const output = ({ stdout, stderr }: { stdout: string; stderr: string }): string => `${stdout}${stderr}`;
   return promisify(execFile)(join(chartTools, 'bin/promtool'), args, { cwd: folder }).then(output, output);
 }
 
-/** As Prometheus would say it: what the templates of a rule stand for, one after the other. */
+/** As by Prometheus: the values of a rule's templates, one after the other. */
 function annotationsOf({ annotations }: z.output<typeof ruleSchema>, values: readonly string[]): Record<string, string> {
   const rest = [...values];
   const said = (text: string): string => text.replace(/\{\{.*?\}\}/g, () => rest.shift() ?? '?');

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(customSchemas, { recursive: true }));
 
-/** What kubeconform says of these manifests. */
+/** The output of kubeconform for these manifests. */
 async function conform(text: string, version: string): Promise<string> {
   const file = '{{.ResourceKind}}{{.KindSuffix}}.json';
   const locations = [

@@ -134,7 +134,7 @@ async function grantTest(): Promise<Any[]> {
   return objects;
 }
 
-/** What the test of the release says of what it requires to be Ready; its exit code and output. Here is no API for the rest of it. */
+/** The output of the release's test about what must be Ready; its exit code and output. Here is no API for the rest of it. */
 async function testRelease(required: string): Promise<[number, string]> {
   const objects = await grantTest();
   const tokenPath = `/api/v1/namespaces/${namespace}/serviceaccounts/posthorn-test/token`;

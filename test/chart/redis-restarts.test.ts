@@ -11,7 +11,7 @@ import { manifests, template } from '../support/helm.ts';
 import { freePort } from '../support/ports.ts';
 import { type ServerProcess, spawnServer } from '../support/server-process.ts';
 
-/** The Redis that the chart brings, run by what its pod says, killed in the middle of a write. */
+/** The Redis of the chart, run by its pod's command, killed in the middle of a write. */
 const run = promisify(execFile);
 const password = 'secret';
 const statefulSet = z.object({ template: z.object({ spec: z.object({ containers: z.array(z.unknown()).length(1) }) }) });
@@ -115,7 +115,7 @@ function rewriterPid(): number | undefined {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** Writes, kills Redis, and takes the last bytes of its file away. */
+/** Writes, kills Redis, and removes the last bytes of its file. */
 async function cutOff(): Promise<void> {
   await start();
   await eventually('the rewrite', 30_000, isRewritten);
@@ -142,7 +142,7 @@ test('a Redis that starts asks for one rewrite, and listens to others only after
 test('a Redis listens to others also where the process that rewrites its file still has the port', async () => {
   const program = join(directory, 'bin', 'redis-cli');
   const looked = join(directory, 'looked');
-  // The first look at `bind` ends at once, so that the first CONFIG SET meets a process that has just begun, on a busy machine in one start of four.
+  // The first read of `bind` ends at once, so that the first CONFIG SET meets a process that has just begun, on a busy machine in one start of four.
   const first = `case "$*" in *"CONFIG GET bind"*) [ -e ${looked} ] || { : >${looked}; exit 1; } ;; esac`;
   writeFileSync(program, readFileSync(program, 'utf8').replace('\n', `\n${first}\n`));
   for (let i = 0; i < 10; i++) {

@@ -65,7 +65,7 @@ interface State {
   resources: Record<string, { uid: string; generation: number; spec: unknown }>;
   /** Data of the Secrets of the release by name. */
   secrets: Record<string, unknown>;
-  /** uid of what holds pods and data, by kind and name: nothing of it is made anew. */
+  /** uid of what holds pods and data, by kind and name: nothing of it is recreated. */
   workloads: Record<string, string>;
   /** Of StatefulSets, by name: a change restarts their pods. */
   podTemplates: Record<string, unknown>;

@@ -13,7 +13,7 @@ describeStore(
     const logLength = 100;
     const store = new RedisStore({
       redis: server.client,
-      // A server that stands still for a while is waited for.
+      // A server that is blocked for a while is waited for.
       openBlocking: () => blockingConnection(server.url, { blockMs: 31_000 }),
       keyring: new Keyring([{ id: 'k1', key: randomBytes(32) }]),
       clock: systemClock,

@@ -8,7 +8,7 @@ import type { ApplyObject, CompleteStore, Key, Version, WatchEvent } from '../..
 /** A store that the table of cases runs on. */
 export interface StoreUnderTest {
   store: CompleteStore;
-  /** A version of a list of this store that a watch can no longer go on from. */
+  /** A version of a list of this store that a watch can no longer resume from. */
   expiredVersion(): Promise<Version>;
   close(): Promise<void>;
 }

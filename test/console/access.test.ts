@@ -45,7 +45,7 @@ test('an admin creates an API key, which is shown once, and revokes it', async (
   await shown.getByRole('button', { name: 'Copy key' }).click();
   await shown.getByText('Copied').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
-  // The page asks before it is left: the key may not be stored.
+  // The page asks before it closes: the key may not be stored.
   await page.keyboard.press('Escape');
   await page.goBack();
   const leaves = page.getByRole('dialog', { name: 'Leave without the key?' });

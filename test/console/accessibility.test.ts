@@ -166,7 +166,7 @@ describe('a screen has no fault that axe finds', () => {
 
   test.each(stateScreens)('while the API fails: %s', async (screen) => {
     const { page } = watched;
-    // The console asks again after 5xx before it says so.
+    // The console retries after 5xx before it reports it.
     const failure = { status: 400, contentType: 'application/json', body: '{"message":"The store is away."}' };
     await page.route(answers, (route) => route.fulfill(failure));
     await page.emulateMedia({ colorScheme: 'light' });

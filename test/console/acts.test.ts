@@ -211,7 +211,7 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   const shown = page.getByRole('dialog', { name: 'Store the signing secret' });
   expect(await shown.locator('code').textContent()).toMatch(/^whsec_/);
   expect(await accessibilityViolations(page)).toEqual([]);
-  // It is shown until the reader says so.
+  // It is shown until the reader dismisses it.
   await page.keyboard.press('Escape');
   await page.mouse.click(5, 5);
   const leaves = page.getByRole('dialog', { name: 'Leave without the secret?' });

@@ -8,7 +8,7 @@ import { buildConsole } from './built-console.ts';
 
 const accepted = z.object({ eventId: z.string() });
 
-/** What the suites of the console share: a browser, and a standalone that asks for no login. */
+/** What the suites of the console share: a browser, and a standalone without login. */
 export interface ConsoleSuite {
   readonly browser: Browser;
   readonly standalone: Standalone;

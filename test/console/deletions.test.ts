@@ -100,7 +100,7 @@ test('what another has changed since it was shown is not deleted before the read
   expect(await accessibilityViolations(page)).toEqual([]);
   await question.getByRole('button', { name: 'Keep it' }).click();
 
-  // The page has not read it again when the question is asked.
+  // The page has not reread it when the question opens.
   await page.route(`**/destinations/${id}`, async (route) => ((await question.isVisible()) ? route.continue() : route.abort()));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await change(3000);

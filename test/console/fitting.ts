@@ -37,7 +37,7 @@ const cutTexts = `(() => {
   return cut;
 })()`;
 
-/** Names of the tables, dialogs and drawers that are wider than their room. */
+/** Names of the tables, dialogs and drawers wider than their containers. */
 const wider = `[...document.querySelectorAll('.table-wrap, .dialog, .drawer')]
   .filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel ?? each.innerText)`;
@@ -59,7 +59,7 @@ async function expectNothingCut(page: Page, width: number): Promise<void> {
 /** The page needs no scrolling to the side, and cuts no text, in a window of 1280 pixels at a zoom of 200 %, and in one of 320 pixels. */
 export async function expectToFit(page: Page): Promise<void> {
   const browser = await page.context().newCDPSession(page);
-  // What the browser tells the page at this zoom: half the pixels, each twice as dense.
+  // The browser's metrics at this zoom: half the pixels, each twice as dense.
   await browser.send('Emulation.setDeviceMetricsOverride', { width: 640, height: 512, deviceScaleFactor: 2, mobile: false });
   await eventually(async () => expect(await page.evaluate('devicePixelRatio')).toBe(2));
   await expectNothingCut(page, 640);

@@ -45,7 +45,7 @@ test('the screen shows the versions that run, and with a warning those of worker
   expect((await rows(page, 'Processes')).map(([, , running]) => running)).toEqual(Array.from({ length: 5 }, () => version));
 });
 
-/** Loads the page anew with an answer as standalone gives it, but for these parts. */
+/** Reloads the page with a response as of standalone, but for these parts. */
 async function answerWith(page: Page, parts: object): Promise<void> {
   await page.route('**/api/**/installation', async (route) => {
     const { body } = await suite.rest.send('GET', '/api/installation');

@@ -26,7 +26,7 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
   await suite.sent('shop', { total: 20, note: script });
   await suite.sent('shop', { filler: 'x'.repeat(300_000) });
 
-  // The first look at an event is refused, and made again when the API says.
+  // The first read of an event is refused, and retried after the API's delay.
   let refused = 0;
   await page.route('**/filters/test', async (route) => {
     refused += 1;
@@ -67,7 +67,7 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
   const { body: transform } = await rest.send('GET', '/api/transforms/to-chat');
   expect(transform.code).toBe('{ "order": payload.order, "note": payload.note }');
 
-  // A schema is tried as it stands, before it is saved.
+  // A schema is tried as typed, before it is saved.
   await page.goto(`${standalone.url}/console/o/default/lab?kind=schema&events=10`);
   await page.getByLabel('JSON Schema').fill('{"required":["total","note"]}');
   await page.getByRole('button', { name: 'Run' }).click();
@@ -316,7 +316,7 @@ test('the Lab keeps what was typed and not saved, and nothing else', async () =>
   await page.getByRole('button', { name: 'Undo the changes' }).click();
   await codeIs('"sent"');
 
-  // The text stands still while a new object is made of it.
+  // The text is locked while a new object is made of it.
   const create = await heldWrite('**/transforms', 'POST');
   await page.getByLabel('Name').fill('Copy of it');
   await page.getByRole('button', { name: 'Save as new' }).click();

@@ -36,7 +36,7 @@ test('a list that is scrolled stays as it is and counts what comes, until the re
   await list.getByTitle(first).waitFor();
   await waiting.waitFor({ state: 'detached' });
   expect({ place: await scrolledBy(), rows: await rowCount() }).toEqual({ place: 0, rows: 47 });
-  // Back at the top, the list goes on by itself; the same where the reader scrolls there.
+  // Back at the top, the list resumes by itself; the same where the reader scrolls there.
   const next = await sent('read', { number: 47 });
   await list.getByTitle(next).waitFor();
   await page.mouse.wheel(0, 400);

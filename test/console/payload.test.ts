@@ -56,7 +56,7 @@ test('a payload of 5 MB is read while the page answers, is searched, and has the
   await page.getByRole('button', { name: 'Copy path' }).click();
   await page.getByText('Copied').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('payload.items[47999].name');
-  // A frozen page would stand still for as long as all of it takes.
+  // A frozen page would be blocked for as long as all of it takes.
   expect(await page.evaluate('window.longestGap')).toBeLessThan(1500);
   await page.getByRole('button', { name: 'Hex' }).click();
   await page.getByLabel('Payload as bytes').getByText('00000000').waitFor();

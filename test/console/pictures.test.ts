@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
 
-// The pictures of docs/console.md and README.md. POSTHORN_PICTURES=write makes them anew; otherwise they are made and thrown away.
+// The pictures of docs/console.md and README.md. POSTHORN_PICTURES=write updates them; otherwise they are made and discarded.
 
 const root = new URL('../../', import.meta.url).pathname;
 const isWritten = process.env['POSTHORN_PICTURES'] === 'write';

@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Opens the address, and again by the browser's reload; answers once the page has drawn something, with the paths that it has asked for. */
+/** Opens the address, and again by the browser's reload; returns once the page has drawn something, with the paths that it has requested. */
 async function openTwice(address: string): Promise<{ paths: string[]; page: WatchedPage }> {
   opened = await openPage(browser);
   const { page } = opened;
@@ -34,7 +34,7 @@ async function openTwice(address: string): Promise<{ paths: string[]; page: Watc
   return { paths, page: opened };
 }
 
-/** Until nothing is under way any more would be too long: a stream goes on. */
+/** Until nothing is under way any more would be too long: a stream stays open. */
 const drawn = (page: Page): Promise<void> => page.locator('#root', { hasText: /\S/ }).waitFor();
 
 async function expectSound({ page, errors, policyViolations }: WatchedPage): Promise<void> {
@@ -165,7 +165,7 @@ test('there is no console with POSTHORN_CONSOLE=off', async () => {
   }
 });
 
-/** What has the path goes on to the port, without or with it; everything else is 418. */
+/** Requests with the path go to the port, without or with it; everything else is 418. */
 function proxyBelow(basePath: string, port: number, manner: 'strips' | 'leaves'): Server {
   return createServer((incoming, outgoing) => {
     const { method, headers, url = '' } = incoming;

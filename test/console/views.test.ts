@@ -289,7 +289,7 @@ test('the palette finds a name that looks like an id, and says when it could not
   const field = page.getByRole('combobox');
   await field.fill('order_paid');
   await page.getByRole('option', { name: 'order_paid source' }).waitFor();
-  // What is pasted takes the place of what is selected.
+  // Pasted text replaces the selection.
   await field.selectText();
   await page.evaluate(`{
     const clipboardData = new DataTransfer();

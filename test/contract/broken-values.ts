@@ -37,7 +37,7 @@ const unknownFields: readonly string[] = [
   'x'.repeat(300),
 ];
 
-/** The value with one thing in it replaced, removed or added; whether that breaks a schema is for a validator to say. */
+/** The value with one thing in it replaced, removed or added; a validator decides whether that breaks a schema. */
 export function brokenFrom(values: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const change = fc.oneof(
     fc.record({ kind: fc.constant('replace' as const), value: fc.oneof(fc.constantFrom(...wrong), fc.jsonValue({ maxDepth: 1 })) }),

@@ -3,7 +3,7 @@ import type { Answer } from '../facade/facade-world.ts';
 import type { DescribedOperation } from './described-operations.ts';
 import type { DocumentSchemas } from './document-schemas.ts';
 
-/** In what an answer differs from what the document says of the operation; none when it is as described. */
+/** Differences of a response from the document of the operation; none when it is as described. */
 export function differences(
   operation: Pick<DescribedOperation, 'answers' | 'otherwise' | 'needsKey'>,
   schemas: DocumentSchemas,
@@ -14,7 +14,7 @@ export function differences(
   if (status >= 500 || described === undefined) return [`the status ${status} is not described`];
   const found: string[] = [];
   if (headers.get('x-request-id') === null) found.push('there is no X-Request-Id');
-  // What is refused before it is known who asks has no limit of an organization.
+  // Refusals before authentication have no limit of an organization.
   const hasLimit = status !== 401 && (operation.needsKey || status < 400);
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
     if (hasLimit && !/^\d+$/.test(headers.get(name) ?? '')) found.push(`${name} is ${headers.get(name)}`);

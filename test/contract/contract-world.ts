@@ -17,7 +17,7 @@ export interface ContractWorld {
   readonly schemas: DocumentSchemas;
   /** What the facade answered to each example request, by operation. */
   readonly examples: ReadonlyMap<string, readonly Answer[]>;
-  /** Admin key; the windows of all rate limits begin anew. */
+  /** Admin key; the windows of all rate limits restart. */
   newKey(): Promise<string>;
   endRateWindows(): Promise<void>;
   /** Ids of what is there now below a collection's path. */

@@ -2,7 +2,7 @@ import { isRecord } from '../../src/resources/field-tree.ts';
 
 export type Schema = Record<string, unknown>;
 
-/** One operation, as the OpenAPI document tells it to a client. */
+/** One operation, as the OpenAPI document describes it to a client. */
 export interface DescribedOperation {
   id: string;
   method: string;
@@ -21,11 +21,11 @@ export interface DescribedOperation {
 export interface DescribedAnswer {
   /** By media type; empty when there is no body. */
   content: ReadonlyMap<string, Schema>;
-  /** Codes of errors that are told with an example. */
+  /** Codes of errors documented with an example. */
   codes: readonly string[];
 }
 
-/** The document with what its paths refer to, but for schemas, in its place. */
+/** The document with what its paths refer to, but for schemas, inlined. */
 export function withReferents(document: Schema): Schema {
   const components = members(document['components']);
   const inPlace = (value: unknown): unknown => {

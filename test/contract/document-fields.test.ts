@@ -22,7 +22,7 @@ function plain(given: unknown): Schema {
   return others.length === 1 ? { ...schema, ...plain(others[0]) } : schema;
 }
 
-/** Every property in a component, by its place. */
+/** Every property in a component, by its path. */
 function propertiesIn(schema: unknown, place: string): [string, Schema][] {
   if (Array.isArray(schema)) return schema.flatMap((each, i) => propertiesIn(each, `${place}[${i}]`));
   if (!isRecord(schema)) return [];

@@ -6,7 +6,7 @@ import { isRecord } from '../../src/resources/field-tree.ts';
 import { headerName, headerValue } from '../../src/resources/http-header.ts';
 import { examplesIn, list, members, type Schema } from './described-operations.ts';
 
-/** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
+/** The schemas of an OpenAPI document, as read by a validator without zod. */
 export class DocumentSchemas {
   readonly #components: unknown;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -65,7 +65,7 @@ export class DocumentSchemas {
     return properties.length === 0 || properties.some(([, example]) => example === undefined) ? undefined : Object.fromEntries(properties);
   }
 
-  /** The schema with every object that has properties closed, unless it says what else it may have; records that share properties have them all. */
+  /** The schema with every object that has properties closed, unless it allows others; records that share properties have them all. */
   #closed(schema: Schema): Schema {
     const inside = (value: unknown): unknown => (Array.isArray(value) ? value.map(inside) : isRecord(value) ? this.#closed(value) : value);
     const { allOf, ...rest } = schema;

@@ -13,7 +13,7 @@ const operations = describedOperations(document).map(({ id, method, path }) => (
   operation: members(members(members(paths)[path])[method.toLowerCase()]),
 }));
 
-/** Every media type in the request and the answers of an operation, by where it stands. */
+/** Every media type in the request and the answers of an operation, by its path. */
 function mediaOf(operation: Schema): [string, Schema][] {
   const request = Object.values(members(members(operation['requestBody'])['content'])).map((media): [string, Schema] => [
     'request',

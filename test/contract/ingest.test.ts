@@ -17,7 +17,7 @@ const item = members(members(withReferents(document)['paths'])['/ingest/{orgSlug
 const path = '/ingest/acme/github';
 const answerOf = (method: string, status: number): Schema =>
   members(members(members(item[method.toLowerCase()])['responses'])[String(status)]);
-/** The codes that have been seen, for the test that looks for those that were not. */
+/** The codes that have been seen, for the test that searches for those that were not. */
 const seen = new Set<string>();
 
 let ingest: IngestUnderTest;
@@ -30,7 +30,7 @@ beforeEach(() => ingest.reset());
 /** Absent without a limit. */
 const ofLimit = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-/** That the answer has the form, the code and exactly the headers that the document says. */
+/** That the response has the form, the code and exactly the headers of the document. */
 function expectDescribed(answer: Answer, method = 'POST'): void {
   const described = operations.find((each) => each.method === method)?.answers.get(answer.status);
   const code = answer.headers['x-error-code'];

@@ -17,7 +17,7 @@ const schemas = new DocumentSchemas(document);
 const operations = keylessOperations(document, '/payload');
 const item = members(members(withReferents(document)['paths'])['/payload']);
 const answerOf = (status: number): Schema => members(members(members(item['get'])['responses'])[String(status)]);
-/** The codes that have been seen, for the test that looks for those that were not. */
+/** The codes that have been seen, for the test that searches for those that were not. */
 const seen = new Set<string>();
 const ofLimit = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
@@ -42,7 +42,7 @@ const linked = (payload: string | null, nowMs = Date.now(), id = 'msg_00') => {
   return new PayloadLinks('', testKeyring).make({ org: 'org_a', message, payload }, nowMs).url;
 };
 
-/** That the answer has the form, the code and exactly the headers that the document says. */
+/** That the response has the form, the code and exactly the headers of the document. */
 async function expectDescribed(answer: Response, code: string | null): Promise<void> {
   const body: unknown = code === null ? null : await answer.json();
   const described = operations[0]?.answers.get(answer.status);

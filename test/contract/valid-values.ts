@@ -9,12 +9,12 @@ export interface ValueSources {
   known(field: string): readonly string[];
 }
 
-/** Of a body whose choices say which of its fields must be there. */
+/** Of a body whose choices determine its required fields. */
 function withRequired({ anyOf: _, oneOf: __, ...schema }: Schema, choice: Schema): Schema {
   return { ...schema, required: [...list(schema['required']), ...list(choice['required'])] };
 }
 
-/** Values that the schema takes: most of them, keywords that only a validator can judge (`not`, `allOf`) aside. */
+/** Values that the schema accepts: most of them, keywords that only a validator can check (`not`, `allOf`) aside. */
 export function valuesOf(given: unknown, sources: ValueSources, field = ''): fc.Arbitrary<unknown> {
   const schema = sources.schemas.resolved(members(given));
   if ('const' in schema) return fc.constant(schema['const']);
@@ -101,7 +101,7 @@ const formats: Readonly<Record<string, fc.Arbitrary<string>>> = {
 
 const matchingOf = new Map<string, fc.Arbitrary<string>>();
 
-/** fast-check takes long to make one, and the same patterns stand in many bodies. */
+/** fast-check takes long to make one, and the same patterns are in many bodies. */
 function matching(pattern: string, minLength: number, maxLength: number): fc.Arbitrary<string> {
   const key = JSON.stringify([pattern, minLength, maxLength]);
   const known = matchingOf.get(key) ?? newMatching(pattern, minLength, maxLength);
@@ -116,7 +116,7 @@ function newMatching(pattern: string, minLength: number, maxLength: number): fc.
       .stringMatching(new RegExp(pattern, 'u'), { size: 'small' })
       .map((text) => (fits(text) ? text : [...text].slice(0, maxLength).join('')));
   } catch {
-    // What fast-check cannot make from a pattern (assertions, classes of Unicode) stands in the examples of the document.
+    // Patterns that fast-check cannot generate (assertions, classes of Unicode) have examples in the document.
     return fc.string({ minLength: Math.max(1, minLength), maxLength: Math.min(maxLength, 24) });
   }
 }

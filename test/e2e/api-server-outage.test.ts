@@ -129,13 +129,13 @@ describe('without the API server', () => {
     expect(added.requests).toHaveLength(0);
     await new Promise((resolve) => setTimeout(resolve, 3000));
     line.mend();
-    // On a slow machine the leader lock may have run out meanwhile; a cluster starts the controller anew.
+    // On a slow machine the leader lock may have run out meanwhile; a cluster restarts the controller.
     const isInForce = await Promise.race([world.waitUntilReady(route).then(() => true), controller.ended.then(() => false)]);
     if (!isInForce) {
       controller = world.start('controller', { kubeconfig: world.kubeconfig('controller', `https://127.0.0.1:${line.port}`) });
       await world.waitUntilReady(route);
     }
-    // Ingest has the source in memory, and learns of the route a moment later.
+    // Ingest has the source in memory, and receives the route a moment later.
     await eventually(() => arrives(added), 90_000);
     await eventually('the deleted route to be out of force', 30_000, async () => {
       const before = kept.requests.length;

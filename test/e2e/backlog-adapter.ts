@@ -16,7 +16,7 @@ export interface BacklogAdapter {
   stop(): Promise<void>;
 }
 
-/** The backlog of a pool as an external metric: the maximum of what its workers' /metrics say, as docs/delivery-pools.md wants it of an adapter. */
+/** The backlog of a pool as an external metric: the maximum of its workers' /metrics, as docs/delivery-pools.md requires of an adapter. */
 export async function startBacklogAdapter(): Promise<BacklogAdapter> {
   const address = addressOfThisMachine();
   const authority = createCertificateAuthority();

@@ -45,7 +45,7 @@ export interface ControlPlaneWorld {
   apply(manifests: readonly Manifest[]): Promise<void>;
   remove(manifest: Manifest): Promise<void>;
   waitUntilReady(manifest: Manifest): Promise<void>;
-  /** Requests of the roles that the API server has refused for want of permissions; it also refuses some when it starts anew. */
+  /** Requests of the roles that the API server has refused for lack of permissions; it also refuses some when it restarts. */
   forbidden(): readonly string[];
   stop(): Promise<void>;
 }

@@ -96,7 +96,7 @@ describe('cron jobs in Kubernetes', () => {
     world.start('delivery');
     const turn = await world.redis.client.get(keys.turn);
     await until(first + minuteMs - 1000);
-    // The first of the two leads and has the turn.
+    // The first of the two leads and has the lock.
     controllers[0]?.signal('SIGKILL');
     await eventually('the turn of the other', 30_000, async () => {
       const now = await world.redis.client.get(keys.turn);

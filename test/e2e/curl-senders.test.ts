@@ -79,7 +79,7 @@ withCurl('what curl sends', () => {
       Buffer.from('{"id":9007199254740993,"at":19.90,"name":"Müller 🚀"}'),
       ...fc.sample(anyJson, { numRuns: 3, seed: 20_261_129 }),
     ];
-    // Under the type of a form, which curl sends unless it is told another, what is no object and no list is a form.
+    // Under the type of a form, which curl sends by default, what is no object and no list is a form.
     const isForm = way === '--data-binary';
     const options = optionsOf(new URL(`${standalone.url}/ingest/default/curl`));
     for (const payload of payloads) {

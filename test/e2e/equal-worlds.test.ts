@@ -56,7 +56,7 @@ describe('the same manifests', () => {
     api = kubernetesApi(controlPlane);
     redisStore = new RedisStore({
       redis: redis.client,
-      // A server that stands still for a while is waited for.
+      // A server that is blocked for a while is waited for.
       openBlocking: () => blockingConnection(redis.url, { blockMs: 31_000 }),
       keyring: testKeyring,
       clock: systemClock,
@@ -146,7 +146,7 @@ async function recordsOf({ registry }: RunningControllers): Promise<Record<strin
   return records;
 }
 
-/** Without those of archives, which tell at their next look what has become of messages. */
+/** Without those of archives, which report at their next check what has become of messages. */
 async function conditionsOf(store: CompleteStore): Promise<Record<string, unknown>> {
   const conditions: Record<string, unknown> = {};
   await forEachObject(store, (kind, { metadata, status }) => {
@@ -158,7 +158,7 @@ async function conditionsOf(store: CompleteStore): Promise<Record<string, unknow
   return conditions;
 }
 
-/** What the controllers have not judged as it stands, or of which a reference may still come. */
+/** Objects not reconciled in their current form, or of which a reference may still come. */
 async function unjudged(store: CompleteStore): Promise<string[]> {
   const names: string[] = [];
   await forEachObject(store, (kind, { metadata, status }) => {

@@ -3,7 +3,7 @@ export type Check = () => Promise<unknown>;
 export interface Metric {
   name: string;
   labels: RegExp;
-  /** Judges one series. Absent: the sum of all series has grown by at least one for each failure of the group that has this metric. */
+  /** Checks one series. Absent: the sum of all series has grown by at least one for each failure of the group that has this metric. */
   is?(value: number): boolean;
 }
 

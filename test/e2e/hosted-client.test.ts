@@ -28,7 +28,7 @@ function installedClient(): string | null {
   return status === 0 ? stdout.trim() : null;
 }
 
-/** What Posthorn does not serve of the hosted API, and how the client says so: a status, or `pydantic` for an answer that it cannot read. */
+/** What Posthorn does not serve of the hosted API, and the client's report: a status, or `pydantic` for an answer that it cannot read. */
 const refused = {
   'api_keys.create with expires_in': '400',
   'cron_jobs.create with notify_on_failure': '400',

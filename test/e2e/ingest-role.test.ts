@@ -35,7 +35,7 @@ async function start(role: 'ingest' | 'api', name: string = role, environment: R
     POSTHORN_HOST: '127.0.0.1',
     POSTHORN_PORT: String(port),
     POSTHORN_OPS_PORT: String(opsPort),
-    // Whoever asked a Kubernetes would fail here.
+    // Any request to Kubernetes would fail here.
     ...(role === 'ingest' ? { KUBECONFIG: '/does/not/exist' } : { POSTHORN_RESOURCE_STORE: 'redis' }),
     ...environment,
   });

@@ -106,7 +106,7 @@ export class PodOps {
 }
 
 /**
- * Alerts that fire when Prometheus goes on to scrape what is served now: gauges stay for two hours, and counters grow by as much in 30 seconds as between two scrapes.
+ * Alerts that fire when Prometheus continues to scrape what is served now: gauges stay for two hours, and counters grow by as much in 30 seconds as between two scrapes.
  */
 export async function firingAlerts(first: readonly Sample[], second: readonly Sample[]): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-alerts-'));

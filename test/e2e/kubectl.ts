@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 /** Runs kubectl of the PATH with the KUBECONFIG of the environment; answers its standard output, throws with its standard error. */
 export async function kubectl(args: readonly string[], input?: string): Promise<string> {
   const child = spawn('kubectl', args, { stdio: ['pipe', 'pipe', 'pipe'] });
-  // One that has ended without a look at its input says so by its exit code.
+  // One that has ended without reading its input reports so by its exit code.
   child.stdin.on('error', () => {});
   child.stdin.end(input ?? '');
   const [output, complaint, code] = await Promise.all([

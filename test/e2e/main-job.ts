@@ -125,7 +125,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
       const route = shop.route('flaky', 'flaky', ['fork']);
       await world.apply([destination, route]);
       await world.waitUntilReady(route);
-      // Ingest has the source in memory, and learns of the route a moment later.
+      // Ingest has the source in memory, and receives the route a moment later.
       const { delivery, body } = await eventually('the route to be in force', 120_000, async () => {
         const sent = githubDeliveryOf('fork', shop.githubSecret);
         const { body: answer } = await ingest(world.ingestUrl, source, sent);

@@ -6,7 +6,7 @@ const inSystem = ['--namespace', 'posthorn-system'];
 const redis = 'value: "redis://redis.posthorn-system.svc.cluster.local:6379/0"';
 const redisOfChart = 'valueFrom: { secretKeyRef: { name: posthorn-redis, key: POSTHORN_REDIS_URL } }';
 
-/** Runs the Job of config/migrate as its comment says, with the Redis of the chart; answers what it has written. */
+/** Runs the Job of config/migrate by its comment, with the Redis of the chart; returns its output. */
 export async function migrated(): Promise<string> {
   const text = readFileSync(new URL('../../config/migrate/migrate.yaml', import.meta.url), 'utf8');
   const objects = manifests(text.replace(redis, redisOfChart));

@@ -7,7 +7,7 @@ interface NodePod {
   env?: readonly { name: string; value: string }[];
 }
 
-/** A pod outside of the installation that runs a program of Node, as restricted PodSecurity wants it. */
+/** A pod outside of the installation that runs a program of Node, within restricted PodSecurity. */
 export function nodePod({ name, namespace, image, command, env = [] }: NodePod): object {
   return {
     apiVersion: 'v1',

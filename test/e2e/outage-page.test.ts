@@ -128,7 +128,7 @@ function startShell(environment: Record<string, string>) {
 }
 
 interface Step {
-  /** As it stands on the page, with the marks of the shell. */
+  /** As it is on the page, with the marks of the shell. */
   shown: string;
   command: string;
 }

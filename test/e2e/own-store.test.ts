@@ -137,7 +137,7 @@ test.each([['api'], ['ingest'], ['delivery'], ['controller']])(
     const asked = () => [...new Set(commands.filter((command) => !setup.test(command)))];
     // Controllers look first whether a later release has migrated the data.
     const expected = name === 'controller' ? ['get posthorn:{cfg}:layout', `set ${noted}`] : [`get ${noted}`];
-    // What the monitor tells may come after the end of the process.
+    // The monitor's report may come after the end of the process.
     await eventually(() => expect(asked().length).toBeGreaterThanOrEqual(expected.length));
     expect(asked()).toEqual(expected);
     expect(await foreign.client.keys('*')).toEqual([noted]);

@@ -21,7 +21,7 @@ const binding = z.looseObject({
 
 /**
  * What the chart, as it is installed, grants its service accounts, the one of the job before an uninstallation included, also where that
- * takes the CustomResourceDefinitions away.
+ * removes the CustomResourceDefinitions.
  */
 export async function grantedByChart(): Promise<Set<string>> {
   const installed = await Promise.all(['manifest', 'hooks'].map((part) => helm('get', part, 'posthorn', '--namespace', system)));

@@ -52,8 +52,8 @@ interface Rule {
 }
 
 /**
- * Puts the NetworkPolicies of the installation in force for its pods of now, by rules of iptables: the network of `hack/cluster` knows none. New
- * connections go by them, those that there are go on. Answers with what ends it. In kind its own network has them in force.
+ * Puts the NetworkPolicies of the installation in force for its current pods, by rules of iptables: the network of `hack/cluster` supports none. New
+ * connections follow them, existing ones stay open. Returns a function that ends it. In kind its own network has them in force.
  */
 export async function enforcePolicies(): Promise<() => void> {
   if (process.env['POSTHORN_E2E_AUDIT_LOG'] === undefined) return () => {};
@@ -122,7 +122,7 @@ function isSelected({ metadata: { labels } }: Pod, { matchLabels, matchExpressio
   );
 }
 
-/** Of iptables; names of ports are looked for among the containers of `pods`. */
+/** Of iptables; names of ports are resolved among the containers of `pods`. */
 function portMatches(ports: Rule['ports'], pods: readonly Pod[]): string[] {
   if (ports === undefined) return [''];
   const named = pods.flatMap(({ spec }) => spec.containers.flatMap((container) => container.ports));

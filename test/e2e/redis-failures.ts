@@ -54,7 +54,7 @@ const refusesEvent = (): Promise<void> =>
       expect(await sendEvent(shop, 'forbidden')).toEqual({ status: 503, code: 'UNAVAILABLE', retryAfter: expect.stringMatching(/^\d+$/) }),
     patienceMs,
   );
-/** The shards notice one after the other that Redis has room again, and refuse events until then. */
+/** The shards notice one after the other that Redis has free memory, and refuse events until then. */
 const noShardIsFull = (): Promise<void> =>
   eventually(async () => {
     const script = `local full = 0

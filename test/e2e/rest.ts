@@ -7,7 +7,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects of the body
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows its expected body
   body: any;
   headers: Headers;
 }
@@ -26,7 +26,7 @@ export class RestClient {
     return this.sendText(method, path, body === undefined ? undefined : JSON.stringify(body));
   }
 
-  /** Sends JSON as it stands. */
+  /** Sends JSON unchanged. */
   async sendText(method: Method, path: string, text?: string): Promise<Answer> {
     const response = await fetchInForce(this.#url + path, {
       method,

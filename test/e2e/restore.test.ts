@@ -115,7 +115,7 @@ test.each(Object.keys(ways))(
     await rest.send('POST', '/api/destinations', { name: 'Shop', url: receiver.url, isActive: false });
     await rest.send('POST', '/api/routes', { name: 'All', sourceId: 'orders', destinationIds: ['shop'] });
     for (let n = 0; n < 60; n++) await send(n);
-    // The program goes on while the backup is made.
+    // The program runs on while the backup is made.
     const saved = way.save(redis, data, backup);
     for (let n = 60; n < 80; n++) await send(n);
     await saved;

@@ -25,7 +25,7 @@ describeInCluster('a second installation in the cluster', () => {
   let installation: SecondInstallation;
   let ops: PodOps;
   let next: CertificateAuthority;
-  /** Processes that are to go on for as long as the suite runs. */
+  /** Processes that are to run for as long as the suite does. */
   let pods: string[];
   let backup: Backup;
   /** Id of the event that waits while the backup is made. */
@@ -66,7 +66,7 @@ describeInCluster('a second installation in the cluster', () => {
       const path = `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
       expect(await kubectl(['-n', load.namespace, 'get', object, '-o', path])).toBe(reason);
     }, patienceMs);
-  /** Deliveries go on, and every process. Whether all has arrived is looked at last: a busy machine is behind by then. */
+  /** Deliveries continue, and every process. Whether all has arrived is checked last: a busy machine is behind by then. */
   const goesOn = async (): Promise<void> => {
     await load.goesOn(perSecond);
     expect(load.unexpected).toEqual([]);

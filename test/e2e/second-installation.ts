@@ -187,7 +187,7 @@ export class SecondInstallation {
       });
   }
 
-  /** Lets the kubelet look at the files of all pods now. By itself it does so after a minute or two. */
+  /** Makes the kubelet check the files of all pods now. By itself it does so after a minute or two. */
   async refresh(): Promise<void> {
     await inSecond('annotate', 'pods', '--all', '--overwrite', `refreshed=${++this.#refreshes}`);
   }
@@ -196,7 +196,7 @@ export class SecondInstallation {
     await helm('upgrade', 'posthorn', deployedChart(), ...inNamespace, '--reset-then-reuse-values', ...args, '--wait', patience);
   }
 
-  /** Saves what docs/backup.md names, while the installation goes on. `namespaces`: of its organizations, which have the same names. */
+  /** Saves what docs/backup.md names, while the installation runs. `namespaces`: of its organizations, which have the same names. */
   async save(namespaces: readonly string[]): Promise<Backup> {
     const rdb = join(this.#directory, 'dump.rdb');
     await run('redis-cli', ['-p', String(this.redis.port), '--rdb', rdb]);

@@ -18,7 +18,7 @@ function say(line: string): void {
 }
 
 async function send(number: number): Promise<void> {
-  // The source knows the same number again, so that an event whose answer was lost is stored once.
+  // The source recognizes the same number, so that an event whose answer was lost is stored once.
   const headers = { 'content-type': 'application/json', 'idempotency-key': String(number) };
   for (;;) {
     try {

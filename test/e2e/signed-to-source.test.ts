@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => standalone?.stop());
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test looks at some fields.
+// biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test reads some fields.
 async function call(method: string, path: string, body?: object): Promise<any> {
   const headers = { 'x-api-key': standalone.key, 'content-type': 'application/json' };
   const response = await fetchInForce(`${standalone.url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });

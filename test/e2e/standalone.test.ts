@@ -137,7 +137,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
   });
 
   test('reaches who is to see its static address through the egress proxy: destinations and cron jobs', async () => {
-    // One for each: only so do the tunnels tell whose they are.
+    // One for each: only so do the tunnels identify their owners.
     const [fixed, direct, fixedRun, directRun] = await Promise.all([startReceiver(), startReceiver(), startReceiver(), startReceiver()]);
     try {
       const destination = (name: string, to: Receiver, useStaticIp: boolean): string => {
@@ -220,7 +220,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
       expect(await statusOf('beside')).toBe(200);
       return answers.has(200);
     });
-    // On one port somebody is always there to say when to try again.
+    // On one port a process is always there to report when to try again.
     if (!hasIngestPort) expect([...answers].filter((status) => status !== 200 && status !== 503)).toEqual([]);
   });
 

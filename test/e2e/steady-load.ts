@@ -14,7 +14,7 @@ const event = z.object({ number: z.int() });
 const condition = z.object({ type: z.string(), status: z.string(), observedGeneration: z.int().optional() });
 const judged = z.object({ metadata: z.object({ generation: z.int() }), status: z.object({ conditions: z.array(condition) }) });
 
-/** Prints the addresses of a host. Several servers of cluster DNS may answer, each with what it knows. */
+/** Prints the addresses of a host. Several servers of cluster DNS may answer, each with its cached ones. */
 const lookUp = `
   import { lookup } from 'node:dns/promises';
   const found = await Promise.all(Array.from({ length: 20 }, () => lookup(process.argv[1])));
@@ -109,14 +109,14 @@ export class SteadyLoad {
     await this.goesOn();
   }
 
-  /** Lets its connections lead to the Service of a role from now on, as whoever has an entrance of their own does. Those that there are stay. */
+  /** Makes its connections lead to the Service of a role from now on, as with an entrance of one's own. Existing ones stay. */
   async sendTo(role: 'api' | 'ingest'): Promise<void> {
     const { namespace, fullname } = this.#installed;
     const spec = { type: 'ExternalName', externalName: `${fullname}-${role}.${namespace}.svc.cluster.local` };
     await kubectlApply([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'entrance', namespace: this.shop.name }, spec }]);
   }
 
-  /** Waits until new connections of the sender lead there: cluster DNS answers with what it knew for some seconds. */
+  /** Waits until new connections of the sender lead there: cluster DNS returns cached answers for some seconds. */
   async leadsTo(role: 'api' | 'ingest'): Promise<void> {
     const { namespace, fullname } = this.#installed;
     const wanted = await kubectl(['-n', namespace, 'get', `service/${fullname}-${role}`, '-o', 'jsonpath={.spec.clusterIP}']);
@@ -167,7 +167,7 @@ export class SteadyLoad {
     return this.#newest;
   }
 
-  /** Waits until each event that has been accepted by now has arrived; throws with the numbers of those that have not. */
+  /** Waits until each event that has been accepted so far has arrived; throws with the numbers of those that have not. */
   async losesNothing(deadlineMs = 120_000): Promise<void> {
     const accepted = (await this.#sender?.sent())?.accepted ?? [];
     await this.#waitFor(accepted, deadlineMs);

@@ -68,7 +68,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   const unfinished = new UnfinishedWork();
   let authority: CertificateAuthority | null = null;
   let before: Record<string, object>;
-  /** Of the installation as it was, while another may be in its place. */
+  /** Of the installation as it was, while another may have replaced it. */
   let valuesToRestore: string | null = null;
   let values: string;
   const upgrade = (tag: Tag, apiIngest: ApiIngest) =>
@@ -196,7 +196,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await eventually('three workers', 300_000, async () => (await has(deployment, '.status.readyReplicas')) === '3');
       expect(await has(autoscaler, '.status.currentMetrics[0].external.metric.name')).toBe('posthorn_backlog_messages');
       load.answerMs = 10;
-      // Kubernetes waits for five minutes where nobody has told it otherwise.
+      // Kubernetes waits for five minutes unless configured otherwise.
       await eventually('one worker', 600_000, async () =>
         (await has(deployment, '.spec.replicas')) === '1' && (await podsWith('posthorn.dev/delivery-pool=scaled')).length === 1
           ? true

@@ -65,7 +65,7 @@ export class UnfinishedWork {
     });
   }
 
-  /** Throws unless the key is let in as before, and all that was made is there as it was. */
+  /** Throws unless the key is accepted as before, and all that was made is there as it was. */
   async isAsItWas(): Promise<void> {
     await this.#withApi(async (rest, url) => expect(await this.#records(rest, url)).toMatchObject(this.#before));
   }

@@ -53,7 +53,7 @@ export async function rollBack(): Promise<void> {
   await helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '300s');
 }
 
-/** Applies the samples, which have every kind, but for the pool, which would take the place of the chart's own. */
+/** Applies the samples, which have every kind, but for the pool, which would replace the chart's own. */
 export async function applySamples(): Promise<void> {
   const all = globSync('*.yaml', { cwd: samples }).flatMap((file) => manifests(readFileSync(join(samples, file), 'utf8')));
   const resources = all.filter(({ kind }) => kind !== 'DeliveryPool');

@@ -14,7 +14,7 @@ export interface World {
   readonly authority: CertificateAuthority;
   /** Hands manifests over in the way of this installation. */
   apply(manifests: readonly Manifest[]): Promise<void>;
-  /** Takes a manifest away again. */
+  /** Removes a manifest again. */
   remove(manifest: Manifest): Promise<void>;
   /** Waits until the condition Ready of the object is True. */
   waitUntilReady(manifest: Manifest): Promise<void>;

@@ -6,7 +6,7 @@ import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, settleEverything } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
-/** What explain and series say of a source, a route and a destination that were deleted, and what of that goes with time. */
+/** What explain and series report of a deleted source, route and destination, and what of that goes with time. */
 let world: FacadeWorld;
 let org: string;
 let stranger: string;

@@ -147,7 +147,7 @@ test('a change is given two seconds to come into force', async () => {
   }
 });
 
-/** A store whose first watch of each kind, that of the controllers, tells of deletions late. */
+/** A store whose first watch of each kind, that of the controllers, reports deletions late. */
 function whoseControllersHearOfDeletionsLate(): CompleteStore {
   const store = new MemoryStore(systemClock);
   const watched = new Set<string>();

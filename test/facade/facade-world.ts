@@ -69,12 +69,12 @@ export interface FacadeWorld {
   /** Everything the facade logged. */
   readonly logLines: string[];
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
-  /** Makes a record, in `acme` unless the key says otherwise, with a name of its own unless the body has one; answers it. */
+  /** Makes a record, in `acme` unless the key differs, with a name of its own unless the body has one; returns it. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into any JSON
   create(collection: string, body?: object, key?: string): Promise<any>;
   /** One look of the facade for what was begun and not ended. */
   finishBegun(): Promise<void>;
-  /** Another facade on the same store and Redis; it ends with the world. Returns how to ask it. */
+  /** Another facade on the same store and Redis; it ends with the world. Returns its client. */
   startReplica(options?: {
     inForceTimeoutMs?: number;
     webhookMessages?: WebhookMessages;
@@ -104,7 +104,7 @@ export async function startFacadeWorld(
     /** The same resources as the facade reaches them; absent: as the controllers do. */
     storeOfFacade?: ResourceStore;
     clock?: Clock;
-    /** `default`: what the API has when nothing is said. */
+    /** `default`: the API's default. */
     inForceTimeoutMs?: number | 'default';
     allowsPlatformIdentity?: boolean;
     mailDomains?: readonly string[];
@@ -120,7 +120,7 @@ export async function startFacadeWorld(
     store = new MemoryStore(systemClock),
     storeOfFacade = store,
     clock = systemClock,
-    // A machine that stands still for a while keeps nothing from coming into force in time.
+    // A machine that is blocked for a while prevents nothing from being programmed in time.
     inForceTimeoutMs = 20_000,
     allowsPlatformIdentity = true,
     mailDomains = [],

@@ -6,7 +6,7 @@ import { dead, settleEverything } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const victim = 'org_victim';
-/** More than a page looks at. */
+/** More than a page reads. */
 const entries = 1010;
 
 let world: FacadeWorld;
@@ -39,7 +39,7 @@ const lists = [
   'outbound-messages/dlq/messages?applicationId=',
 ];
 const ids = ['src_victim', 'etp_victim', 'rte_victim', 'dst_victim', 'app_victim', 'ep_victim'];
-/** Texts that stand behind the `i:` of an index. */
+/** Texts after the `i:` of an index. */
 const texts = [
   victim,
   `+${victim}`,

@@ -189,7 +189,7 @@ test('the answer to events that is too large to be kept is given again', async (
   const { answers } = idempotencyKeys('test:', await world.organizationId('acme'));
   const field = createHash('sha256').update(key).digest('base64url');
   const kept = await world.redis.client.hget(answers, field);
-  // As it stands there for an answer above 1 MiB.
+  // As stored for a response above 1 MiB.
   await world.redis.client.hset(answers, field, `${kept?.split('|').slice(0, 2).join('|')}|`);
   const second = await post('/api/send-events', key, events);
   expect([second.status, second.text, second.headers.get('idempotent-replayed')]).toEqual([201, first.text, 'true']);

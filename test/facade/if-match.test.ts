@@ -150,7 +150,7 @@ test('a destination that routes name stays in them when it is changed after its 
   }
   expect((await world.request('GET', path)).body.name).toBe('Renamed');
   expect((await world.request('GET', `/api/routes/${route}`)).body.destinationIds).toEqual([destination]);
-  // No entry is left of which recovery would make the deletion.
+  // No entry is left that recovery would turn into the deletion.
   const now = (await world.request('GET', path)).headers.get('etag') ?? '';
   expect((await world.request('PATCH', `/api/routes/${route}`, { body: { priority: 1 } })).status).toBe(200);
   expect((await world.request('GET', path)).headers.get('etag')).toBe(now);

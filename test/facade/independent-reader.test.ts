@@ -17,7 +17,7 @@ const engines = [
   ['liquid', liquidEngine, '{"kept": {{ payload | json }}}'],
 ] as const;
 
-/** What comes of a payload on each of its ways, as JSON text. */
+/** The result of a payload on each of its ways, as JSON text. */
 async function waysOf(payload: Buffer): Promise<Record<string, string>> {
   const ways: Record<string, string> = { file: payloadJson(payload) };
   const { mapping } = readFieldMapping([{ source: '$.payload', target: 'a', type: 'json' }]);
@@ -33,7 +33,7 @@ async function waysOf(payload: Buffer): Promise<Record<string, string>> {
       warn: (text: string) => warnings.push(text),
     };
     const output = await run(event);
-    // Numbers that share a double may have changed, and it has been said.
+    // Numbers that share a double may have changed, and a warning reports it.
     if (warnings.length === 0 && output !== null) ways[engine] = output.replace(/^\s*\{\s*"kept"\s*:/, '').replace(/\}\s*$/, '');
   }
   // As bytes: a lone surrogate is none.

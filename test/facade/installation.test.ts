@@ -125,7 +125,7 @@ test('each version is shown with the workers and the processes that run it, with
       expect(warnings).not.toContainEqual(several);
     });
     const earlier = await world.startWorker({ version: '1.3.0-rc.1' });
-    // As a worker of a release does that does not tell its version.
+    // As a worker of a release that does not report its version.
     await world.redis.client.zadd('test:{workers}:alive', Date.now() + 60_000, 'w_unknown');
     await eventually(async () => {
       const { versions, warnings } = (await show(operator)).body;

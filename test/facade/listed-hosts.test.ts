@@ -14,7 +14,7 @@ const bucket = (region: string) => `events.s3.${region}.amazonaws.com`;
 let world: FacadeWorld;
 let hosts: CloudHosts;
 let otherKey: string;
-/** Names that the worker has asked DNS for. */
+/** Names that the worker has looked up in DNS. */
 const resolved: string[] = [];
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ const credentials = { accessKeyId: 'AKIAEXAMPLE0000000AA', secretAccessKey: 'x'.
 
 const daily = { cronExpression: '0 6 * * *', timezone: 'UTC', method: 'POST' };
 
-/** Each way out of a worker, to a host; what it says of it. */
+/** Each way out of a worker, to a host; what it reports. */
 const ways: [string, (host: string) => Promise<Json>][] = [
   ['the test of a destination', (host) => destinationTest({ url: `https://${host}/` })],
   ['the test of a channel of type webhook', (host) => channelTest({ type: 'webhook', config: { url: `https://${host}/` } })],

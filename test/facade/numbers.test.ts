@@ -100,7 +100,7 @@ order = lambda one, other: (one > other) - (one < other)
 print(json.dumps([order(loads(one), loads(other)) for one, other in json.load(sys.stdin)]))
 `;
 
-/** Order of each two JSON texts of numbers; of other texts 0 when they say the same. */
+/** Order of each two JSON texts of numbers; of other texts 0 when they are equal. */
 function pythonOrders(pairs: readonly (readonly [string, string])[]): number[] {
   const { status, stdout, stderr } = spawnSync('python3', ['-c', reading], { input: JSON.stringify(pairs), encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);

@@ -29,7 +29,7 @@ async function serve(own: Partial<Parameters<typeof startPayloadLinks>[0]> = {})
   return server;
 }
 const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? '';
-/** On a server of the test, whoever has made the token. */
+/** On a server of the test, by any maker of the token. */
 const at = (token: string, server = links) => `${server.url}/api/payload?token=${encodeURIComponent(token)}`;
 
 /** The link of a delivery. */
@@ -168,7 +168,7 @@ test('clients that do not read get as many payloads as the organization has memo
   for (let i = 0; i < maxOpenFetches; i++) void askUntilServed();
   const fitting = requestMemoryLimits.ofOrganization / payloadPieceMemory;
   await eventually(() => expect(open).toHaveLength(fitting));
-  // Those that have no place are refused at once, those that wait for memory after ten seconds; they ask again.
+  // Those without a slot are refused at once, those that wait for memory after ten seconds; they retry.
   await eventually(async () => {
     const refused = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(500) }).catch(() => null);
     expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([429, '1']);

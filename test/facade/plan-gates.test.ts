@@ -8,7 +8,7 @@ import { newEvent } from '../support/new-event.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
-/** What kubectl has made, whatever the API would have said to it. */
+/** Objects made by kubectl, even if the API would have refused them. */
 let world: FacadeWorld;
 let to: Receiver;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ const importBytes = 8 * 1024 * 1024;
 const fitting = requestMemoryLimits.ofOrganization / importBytes;
 let world: FacadeWorld;
 beforeAll(async () => {
-  // What waits for its room waits for longer than the test does.
+  // Waits for memory last longer than the test does.
   world = await startFacadeWorld({ clock: patientClock });
   await world.addOrganization('globex');
 });

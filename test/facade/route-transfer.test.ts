@@ -36,7 +36,7 @@ test('an import waits until its replica knows what another one has deleted', asy
   }
 });
 
-/** A store with watches that keep deletions to themselves until they are to tell. */
+/** A store with watches that withhold deletions until they are released. */
 class LateDeletions {
   isForNewWatches = false;
   #told = Promise.withResolvers<void>();

@@ -64,7 +64,7 @@ test('a session begins and goes on while Redis is full', async () => {
   const earlier = await logIn(world.admin);
   await world.redis.client.config('SET', 'maxmemory', '1mb');
   try {
-    // A session notes when it was seen once a minute.
+    // A session records its last use once a minute.
     clock.jump(2 * minuteMs);
     expect((await earlier.get('/api/sources')).status).toBe(200);
     expect((await (await logIn(world.admin)).get('/api/sources')).status).toBe(200);

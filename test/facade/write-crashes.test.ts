@@ -11,7 +11,7 @@ import { lockWrites, MortalProcess, mortal, mortalStore } from '../support/morta
 import { breakOff } from './broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
-/** Where `WriteTransaction` says that a crash leaves something, another process finishes or undoes it. */
+/** Where `WriteTransaction` documents that a crash leaves something, another process finishes or undoes it. */
 describe('a process that dies at any of its writes, to the store, the lock or the log', () => {
   let world: FacadeWorld;
   let mortalRequest: FacadeWorld['request'];
@@ -308,7 +308,7 @@ describe('a process that dies at any of its writes, to the store, the lock or th
     return request(method, `/api/${path}`, { body, headers: key === undefined ? {} : { 'idempotency-key': key }, key: world.admin });
   }
 
-  /** Time passes and other processes look. What a dead process answers nobody hears. */
+  /** Time passes and other processes check. Replies of a dead process are lost. */
   async function outlive({ key }: Sent, { status }: Answer): Promise<void> {
     if (key !== undefined && status < 500) await breakOff(world, key);
     await world.redis.client.del(lock.lock);

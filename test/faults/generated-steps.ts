@@ -158,7 +158,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 10, maxLength: 60 },
 );
 
-/** Which kinds stand in the webhook store: what is in force there depends on what was before. */
+/** Which kinds are in the webhook store: what is in force there depends on what was before. */
 export function isWebhook(name: string): boolean {
   return /^Webhook(Application|Endpoint|Subscription) /.test(name);
 }

@@ -7,7 +7,7 @@ export const stages = ['created', 'changed', 'emptied', 'gone'] as const;
 export type Lifetime = Record<(typeof stages)[number], ConfigurationSnapshot>;
 
 /**
- * An organization with resources of every kind from its beginning to its end: how things stand when nothing changes any more after each stage.
+ * An organization with resources of every kind from its beginning to its end: the state when nothing changes any more after each stage.
  * `disturbed` is done while the controllers have something to do.
  */
 export async function lifetime(
@@ -41,7 +41,7 @@ export async function lifetime(
   }
 }
 
-/** Of each resource, what its condition Ready says. */
+/** Of each resource, the message of its condition Ready. */
 export async function readiness(world: ConfigurationWorld): Promise<string[]> {
   const objects = await allObjects(world.store);
   return objects.flatMap((object) => {

@@ -106,7 +106,7 @@ async function expectNothingToDo(world: ConfigurationWorld, ended: Configuration
 }
 
 /**
- * Controllers that begin with the same resources and an empty Redis say the same of what is accepted and resolved, and what they put in force stands in the
+ * Controllers that begin with the same resources and an empty Redis report the same of what is accepted and resolved, and what they put in force is the
  * same record. Where they put nothing in force, an earlier generation may be, which they cannot know.
  */
 async function expectAsAnew(lived: ConfigurationWorld, ended: ConfigurationSnapshot): Promise<void> {

@@ -71,7 +71,7 @@ test(
   timeoutMs,
 );
 
-/** In steps, so that controllers that have ended are started anew. */
+/** In steps, so that controllers that have ended are restarted. */
 async function passWith(world: ConfigurationWorld): Promise<void> {
   for (let passedMs = 0; passedMs < faultyMs; passedMs += 1000) await world.pass(1000);
 }

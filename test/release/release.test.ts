@@ -105,7 +105,7 @@ describe('a release', () => {
   const name = (suffix: string): string => join(release, `posthorn-${version}${suffix}`);
 
   beforeAll(async () => {
-    // Without an engine no registry of images is asked.
+    // Without an engine no registry of images is contacted.
     const base = spawnSync('docker', ['info']).status === 0 ? [] : ['--local-base'];
     const args = [...base, '--allow-dirty', version, release];
     await run(`${root}hack/release`, args, { env: { ...process.env, RELEASE_KEY: privateKey, SOURCE_DATE_EPOCH: String(epoch) } });

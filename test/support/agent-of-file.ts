@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, type Dispatcher } from 'undici';
 
 /**
- * Connections to a server whose authority stands in a file that the server itself may still be writing. What is made from a half of the file never
+ * Connections to a server whose authority is in a file that the server itself may still be writing. What is made from a half of the file never
  * works: each use reads it again, until one has succeeded.
  */
 export class AgentOfFile {

@@ -61,11 +61,11 @@ export interface Asked {
    * and those by a ClusterRoleBinding for what is in the namespace of the installation: a RoleBinding would do for them.
    */
   readonly used: ReadonlySet<string>;
-  /** Requests that were refused for want of rights. */
+  /** Requests that were refused for lack of rights. */
   readonly forbidden: readonly string[];
 }
 
-/** What the service accounts of the installation have asked the API server for, by its audit log. */
+/** Requests of the service accounts of the installation to the API server, by its audit log. */
 export class AuditLog {
   readonly #file: string;
   readonly #used = new Set<string>();
@@ -118,7 +118,7 @@ export class AuditLog {
       this.#boundSinceMs.set(id, Date.parse(requestReceivedTimestamp));
   }
 
-  /** Whether it asks for Secrets where its right on them is not granted yet, or not any more: it asks again. */
+  /** Whether it requests Secrets where its right on them is not granted yet, or not any more: it retries. */
   #waitsForRights(account: string, { requestReceivedTimestamp, objectRef: { resource, namespace = '' } = {} }: AuditEvent): boolean {
     if (resource !== 'secrets' || namespace === system) return false;
     const sinceMs = this.#boundSinceMs.get(`${namespace} ${organizationRoleOf(account)}`);
@@ -133,7 +133,7 @@ export class AuditLog {
   #takeUse(account: string, { verb, userAgent, objectRef = {}, responseStatus, annotations }: AuditEvent): void {
     const { resource, subresource, apiGroup: group = '', namespace, name } = objectRef;
     if (resource === undefined || userAgent !== `posthorn/${version}`) return;
-    // The API server looks at ClusterRoleBindings first.
+    // The API server evaluates ClusterRoleBindings first.
     const reason = annotations?.['authorization.k8s.io/reason'] ?? '';
     const isByRole = /allowed by RoleBinding/.test(reason);
     const isOfOrganization = isByRole && organizationRole.test(/ of ClusterRole "([^"]+)"/.exec(reason)?.[1] ?? '');
@@ -145,7 +145,7 @@ export class AuditLog {
       ...(isByRole && namespace !== undefined && { namespace: isOfOrganization ? whereOrganizationsLive : namespace }),
     };
     this.#used.add(nameOf({ ...asked, verb }));
-    // What a POST makes has no name yet when the rights are looked at.
+    // The object of a POST has no name yet when the rights are checked.
     if (name !== undefined && verb !== 'create') this.#used.add(nameOf({ ...asked, verb, name }));
     // An apply that makes the object needs both.
     if (verb === 'patch' && responseStatus?.code === 201) {

@@ -84,7 +84,7 @@ export interface AccessibilityViolation {
 }
 
 /**
- * What axe finds against WCAG 2.2 A and AA in the page as it stands. Its script comes by the debugger's protocol, which no policy of the page holds up.
+ * What axe finds against WCAG 2.2 A and AA in the current page. Its script comes by the debugger's protocol, which no policy of the page holds up.
  * `rules`: those alone.
  */
 export async function accessibilityViolations(page: Page, { rules }: { rules?: string[] } = {}): Promise<AccessibilityViolation[]> {

@@ -30,7 +30,7 @@ export interface CloudHosts {
   readonly authority: CertificateAuthority;
   /** In the order in which they came; the caller may empty it. */
   readonly requests: CloudRequest[];
-  /** What the machine's resolver would say if the clouds were here; names that are none of theirs do not exist. */
+  /** The machine's resolver as if the clouds were here; names that are none of theirs do not exist. */
   readonly lookup: typeof systemLookup;
   stop(): Promise<void>;
 }

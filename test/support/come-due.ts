@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../src/redis/connection.ts';
 
 /**
- * Lets the time come of members of a shard's set of what waits for its time (`includes/time-shares.lua`): of all, or of those that are named, which become due in
+ * Makes members of a shard's set of what waits for its time (`includes/time-shares.lua`) due: all, or those that are named, which become due in
  * this order.
  */
 export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'exp' | 'waiting', only?: readonly string[]): Promise<void> {
@@ -20,7 +20,7 @@ export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'e
   }
 }
 
-/** Lets the time come of names that wait for nothing any more and stand in an index of `waiting` alone, which `promote` then takes out. */
+/** Makes names due that wait for nothing any more and are in an index of `waiting` alone, which `promote` then takes out. */
 export async function forgetStaleNames(redis: RedisClient, base: string, queue: { promote(): Promise<unknown> }): Promise<void> {
   const accounts = await redis.zrange(`${base}turns:waiting`, '0', '-1');
   const names = await Promise.all(accounts.map((account) => redis.zrange(`${base}waiting:${account}`, '0', '-1')));

@@ -63,7 +63,7 @@ export function nameOf({ kind, metadata: { namespace = '', name } }: ObjectOf<Ki
   return `${kind} ${namespace}/${name}`;
 }
 
-/** The value with names in place of the uids of the objects. */
+/** The value with names instead of the uids of the objects. */
 function withoutUids(value: unknown, objects: readonly ObjectOf<Kind>[]): unknown {
   const text = objects.reduce((left, object) => left.replaceAll(object.metadata.uid, `uid of ${nameOf(object)}`), JSON.stringify(value));
   return JSON.parse(text);

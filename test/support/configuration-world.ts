@@ -50,7 +50,7 @@ export interface ConfigurationWorldOptions {
 const stepMs = 500;
 /** More than any wait between a cause and its effect, but for the periodic looks and long backoffs. */
 const quietMs = 6500;
-/** More than any period of a look at everything, and than the longest backoff. */
+/** More than any period of a full resync, and than the longest backoff. */
 const resyncMs = 725_000;
 /** Real time. */
 const answerLimitMs = 60_000;
@@ -58,7 +58,7 @@ const answerLimitMs = 60_000;
 const maxPasses = 2000;
 const maxLives = 1000;
 
-/** Resources, their controllers and what these publish, in a time of their own. Controllers that die are started anew. */
+/** Resources, their controllers and what these publish, in a time of their own. Controllers that die are restarted. */
 export class ConfigurationWorld {
   readonly clock: FakeClock;
   readonly store: CompleteStore;
@@ -128,13 +128,13 @@ export class ConfigurationWorld {
     this.#writesOfTheDead += life?.process.writes ?? 0;
   }
 
-  /** Ends the controllers in the middle of what they do, and starts them anew. */
+  /** Ends the controllers in the middle of their work, and restarts them. */
   async restart(): Promise<void> {
     await this.stop();
     this.start();
   }
 
-  /** Lets time pass until nothing has changed for a while and through two looks at everything. */
+  /** Lets time pass until nothing has changed for a while and through two full resyncs. */
   async settle(): Promise<void> {
     const lastPass = this.#passes + maxPasses;
     let unchangedPasses = 0;
@@ -146,7 +146,7 @@ export class ConfigurationWorld {
     }
   }
 
-  /** Lets time pass by so many looks at everything. */
+  /** Lets time pass by so many full resyncs. */
   async resync(passes: number): Promise<void> {
     const lastPass = this.#passes + maxPasses;
     for (let pass = 0; pass < passes; pass++) await this.#lookAtEverything(lastPass);
@@ -166,7 +166,7 @@ export class ConfigurationWorld {
     }
   }
 
-  /** Lets time pass. Controllers that have died in it are started anew. */
+  /** Lets time pass. Controllers that have died in it are restarted. */
   async pass(ms: number): Promise<void> {
     this.#passes++;
     await this.clock.advance(ms);

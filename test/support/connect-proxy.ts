@@ -12,7 +12,7 @@ export interface ConnectProxy {
   close(): Promise<void>;
 }
 
-/** A real CONNECT proxy (RFC 9110 section 9.3.6) that asks for its user and password, on loopback unless another `host` is given. */
+/** A real CONNECT proxy (RFC 9110 section 9.3.6) that requires its user and password, on loopback unless another `host` is given. */
 export async function startConnectProxy({ host = '127.0.0.1' } = {}): Promise<ConnectProxy> {
   const passwords = new Set(['s3:cret']);
   const isAllowed = (authorization: string | undefined): boolean =>

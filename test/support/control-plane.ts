@@ -195,7 +195,7 @@ async function startEtcd(assets: string, directory: string): Promise<{ port: num
       `--data-dir=${join(directory, `etcd-${port}`)}`,
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
-      // There are no peers: nobody has to know its port.
+      // There are no peers: its port may be any.
       '--listen-peer-urls=http://127.0.0.1:0',
       '--unsafe-no-fsync',
       '--log-level=warn',

@@ -6,7 +6,7 @@ export interface CuttableLine {
   /** Resets all connections and refuses new ones. */
   cut(): void;
   mend(): void;
-  /** Resets the connection on which the server says this next, instead of passing that on; resolves when it has. Only once. */
+  /** Resets the connection on which the server sends this next, instead of passing that on; resolves when it has. Only once. */
   swallow(said: string): Promise<void>;
   stop(): Promise<void>;
 }

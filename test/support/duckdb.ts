@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { download, type StoreServer } from './object-stores.ts';
 
-/** Rows of objects, as an independent reader of partitioned tables sees them. `DIRECTORY` in the query stands for where they are. */
+/** Rows of objects, as an independent reader of partitioned tables sees them. `DIRECTORY` in the query is replaced by their path. */
 export async function rowsOfObjects(server: StoreServer, query: string): Promise<unknown[]> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-duckdb-'));
   try {

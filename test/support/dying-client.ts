@@ -3,7 +3,7 @@ import type { RedisClient } from '../../src/redis/connection.ts';
 /** When its process dies: before the command is sent, or when its answer is lost. */
 export type Death = 'before' | 'after';
 
-/** A client whose process dies at its `nth` command. `count` tells how many were sent; `death` resolves once it has died. */
+/** A client whose process dies at its `nth` command. `count` returns how many were sent; `death` resolves once it has died. */
 export function dyingClient(
   redis: RedisClient,
   nth: number,
@@ -31,7 +31,7 @@ export function dyingClient(
 }
 
 /**
- * Does `work` in the world that `prepare` makes, with a process that dies at each of its commands in turn, and looks what is left each time. `prepare`
+ * Does `work` in the world that `prepare` makes, with a process that dies at each of its commands in turn, and checks what is left each time. `prepare`
  * begins on an empty Redis of its own.
  */
 export async function dieEverywhere<T>(
@@ -39,7 +39,7 @@ export async function dieEverywhere<T>(
   moment: Death,
   { prepare, work, look }: { prepare(): Promise<T>; work(client: RedisClient, world: T): Promise<unknown>; look(world: T): Promise<void> },
 ): Promise<void> {
-  // Scripts that Redis does not know yet are commands more.
+  // Scripts that are not loaded in Redis yet are commands more.
   await work(redis, await prepare());
   const whole = dyingClient(redis, Number.POSITIVE_INFINITY, moment);
   await work(whole.client, await prepare());

@@ -1,7 +1,7 @@
 import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 
-/** Ends the cooldowns of all open circuits of the first shard, and tells its workers: a real one that is short could end before its test has looked. */
+/** Ends the cooldowns of all open circuits of the first shard, and notifies its workers: a real one that is short could end before its test has checked. */
 export async function endCooldowns(redis: RedisClient, prefix: string): Promise<void> {
   const base = `${prefix}{s0}:`;
   for (const target of await redis.smembers(`${base}broken`)) {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { eventually, Hopeless } from './eventually.ts';
 
-/** Time for a second check on a machine that stands still for a while. */
+/** Time for a second check on a machine that is blocked for a while. */
 const patienceMs = 1000;
 
 /** A check that gives these results one after the other, then the last one again and again. Errors are thrown. */

@@ -89,7 +89,7 @@ export class FailoverQueues {
         jobs.push(...(await this.take(shard)));
         while ((await queue.endBatches()).hasEndedBatches);
         await this.carry(shard);
-        // A second has passed since it asked another shard.
+        // A second has passed since it called another shard.
         for (const key of await this.#redis.keys(`${base}asked:*`)) {
           const [entry = ''] = (await this.#redis.get(key))?.split(' ') ?? [];
           await this.#redis.set(key, `${entry} 1`, 'KEEPTTL');

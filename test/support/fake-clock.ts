@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.ts';
 
-/** Time that stands still until `advance` moves it. */
+/** Time that is stopped until `advance` moves it. */
 export class FakeClock implements Clock {
   #nowMs: number;
   #order = 0;

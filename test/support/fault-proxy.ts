@@ -28,7 +28,7 @@ export class FaultProxy {
   readonly url: string;
   /** Every request so far. */
   readonly seen: SeenRequest[] = [];
-  /** Asked for each request; null passes it on. */
+  /** Called for each request; null passes it on. */
   fault: (seen: SeenRequest) => Answer | null = () => null;
   readonly #streams = new Set<OpenStream>();
   #mutesNew = false;
@@ -56,7 +56,7 @@ export class FaultProxy {
     return proxy;
   }
 
-  /** How many lists (not their further pages) and watches have been asked for. */
+  /** How many lists (not their further pages) and watches have been requested. */
   get counts(): { lists: number; watches: number } {
     const gets = this.seen.filter((each) => each.method === 'GET');
     return {
@@ -74,12 +74,12 @@ export class FaultProxy {
     for (const { response } of this.#streams) response.socket?.resetAndDestroy();
   }
 
-  /** Open streams stay open and say nothing any more. */
+  /** Open streams stay open and send nothing any more. */
   muteStreams(): void {
     for (const stream of this.#streams) stream.muted = true;
   }
 
-  /** Open streams, and those that are opened before `endStreamsWith`, say nothing. */
+  /** Open streams, and those that are opened before `endStreamsWith`, send nothing. */
   muteAllStreams(): void {
     this.#mutesNew = true;
     this.muteStreams();

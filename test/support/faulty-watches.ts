@@ -6,7 +6,7 @@ import { type CompleteStore, type Version, versionOf, type WatchEvent } from '..
 const latestMs = 3000;
 
 /**
- * A store whose watches break off, come late, tell once more what they told last, or expire, for as long as there are faults. No state comes back that another
+ * A store whose watches break off, come late, repeat their last event, or expire, for as long as there are faults. No state comes back that another
  * has followed: of an API server a watch gets what is newer than where it begins, and nothing else.
  */
 export class FaultyWatches {
@@ -30,7 +30,7 @@ export class FaultyWatches {
       getSecret: (key) => store.getSecret(key),
       list: async (kind, query) => {
         if (this.#happens('unavailable', 0.1)) throw new PosthornError('UNAVAILABLE', 'no list now');
-        // What it shows may be newer than what was told last.
+        // What it shows may be newer than its last event.
         this.#beforeLast.delete(kind);
         return store.list(kind, query);
       },

@@ -29,7 +29,7 @@ import { patientBy } from './patient-clock.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 
-/** Long enough for a machine that stands still for a while; tests of a deadline say which. */
+/** Long enough for a machine that is blocked for a while; tests of a deadline set their own. */
 const patientLimits = {
   planDeadlineMs: 30_000,
   bodyDeadlineMs: 60_000,
@@ -75,7 +75,7 @@ export class IngestUnderTest {
   readonly registry: RedisRegistryReader;
   epoch = 0;
   kept = new KeptEvents();
-  /** Requests of which the handler has heard. */
+  /** Requests that the handler has received. */
   heard = 0;
   metrics = new Registry();
   /** `close` writes what it has not written yet. */
@@ -159,14 +159,14 @@ export class IngestUnderTest {
     await this.#heard(() => this.publisher.publish(this.epoch, 'payloadSchema', record));
   }
 
-  /** Waits until ingest has heard of the change: what it works out before is thrown away when it does. */
+  /** Waits until ingest has received the change: it discards earlier results when it does. */
   async #heard(publish: () => Promise<unknown>): Promise<void> {
     const heard = this.#allHear(() => true);
     await publish();
     await heard;
   }
 
-  /** Resolves once this one and every replica have heard of such a change. */
+  /** Resolves once this one and every replica have received such a change. */
   async #allHear(isMeant: (changeKey: string) => boolean): Promise<void> {
     const hears = (registry: RedisRegistryReader): Promise<void> =>
       new Promise((resolve) => {

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * Python's reader, with decimals: a text says the same as another one when all numbers in it have the same value, of members of one name the last
- * counts, and their order does not. Returns per list of texts null when the first is no JSON, and else which of the others say something else.
+ * Python's reader, with decimals: a text equals another one when all numbers in it have the same value, of members of one name the last
+ * counts, and their order does not. Returns per list of texts null when the first is no JSON, and else which of the others differ.
  */
 const reader = `
 import base64, decimal, json, sys

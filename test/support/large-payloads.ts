@@ -4,7 +4,7 @@ import { scanKeys } from '../../src/redis/scan-keys.ts';
 
 export const mebibyte = 1_048_576;
 
-/** No two parts of it are alike, so that chunks in a wrong order or place are seen. */
+/** No two parts of it are alike, so that chunks in a wrong order or position are seen. */
 export function largePayload(bytes = 3 * mebibyte + 17): Buffer {
   return randomBytes(bytes);
 }

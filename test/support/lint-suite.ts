@@ -17,7 +17,7 @@ export interface Linted {
 export interface LintSuite {
   /** Empty before each test. */
   readonly directory: string;
-  /** Writes files and judges the directory, or the paths of the options. `environment`: settings of the installation. */
+  /** Writes files and checks the directory, or the paths of the options. `environment`: settings of the installation. */
   linted(files: Record<string, string | Buffer>, options?: Partial<LintOptions>, environment?: Record<string, string>): Promise<Linted>;
 }
 

@@ -1,4 +1,4 @@
-/** The longest turn of the event loop while `run` goes on, in milliseconds of processor time of this thread. */
+/** The longest turn of the event loop while `run` lasts, in milliseconds of processor time of this thread. */
 export async function longestTurnMs(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let isOver = false;

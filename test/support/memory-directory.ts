@@ -5,7 +5,7 @@ import type { WebhookPlanSources } from '../../src/delivery/plans/webhook-plan.t
 
 const org = 'org_a';
 
-/** Applications and endpoints of one organization in memory, for tests of what reads them. Changes tell the listeners. */
+/** Applications and endpoints of one organization in memory, for tests of their readers. Changes notify the listeners. */
 export class MemoryDirectory {
   readonly #applications = new Map<string, WebhookApplication>();
   readonly #endpoints = new Map<string, WebhookEndpoint>();
@@ -18,7 +18,7 @@ export class MemoryDirectory {
     this.#changed(application.id, null);
   }
 
-  /** The same while nobody followed the changes: listeners learn that any may have been missed. */
+  /** The same while nobody followed the changes: listeners assume that any was missed. */
   putUnseen(application: WebhookApplication): void {
     this.#applications.set(application.id, application);
     this.#tell('*');

@@ -1,4 +1,4 @@
-/** When a job runs, by a look at the clock in each minute (docs/cron.md, "Schedule"). Shares nothing with what it judges. */
+/** When a job runs, by a check of the clock in each minute (docs/cron.md, "Schedule"). Shares nothing with what it tests. */
 export interface CronMinutes {
   expression: string;
   zone: string;

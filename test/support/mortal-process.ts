@@ -19,11 +19,11 @@ export interface MortalProcessOptions {
   /** Null: it lives. */
   death: Death | null;
   onChange: () => void;
-  /** Asked for each call. */
+  /** Called for each call. */
   trouble: () => Trouble;
 }
 
-/** What one process asks of the servers around it. When it is dead nothing is sent, and no answer comes any more. */
+/** Requests of one process to the servers around it. When it is dead nothing is sent, and no answer comes any more. */
 export class MortalProcess {
   readonly #options: MortalProcessOptions;
   readonly #died = new AbortController();
@@ -123,7 +123,7 @@ function keyOf({ name, namespace }: Key): Key {
   return namespace === undefined ? { name } : { name, namespace };
 }
 
-/** Which methods write, and whether the answer of one tells of a change. */
+/** Which methods write, and whether the answer of one reports a change. */
 export interface Writes {
   isWrite(method: string): boolean;
   isChange(method: string, answer: unknown): boolean;
@@ -139,7 +139,7 @@ export const registryWrites: Writes = {
 /** Of a Redis client, as far as the lock of an organization and its write-ahead log use it. */
 export const lockWrites: Writes = { isWrite: (method) => ['set', 'hset', 'hdel', 'zadd', 'call'].includes(method), isChange: () => false };
 
-/** What a purge finds it does not tell. */
+/** The result of a purge is not reported. */
 export const purgerWrites: Writes = { isWrite: () => true, isChange: () => false };
 
 /** `revisions`: those that were seen last, by id; outlives the process. */

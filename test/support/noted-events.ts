@@ -9,14 +9,14 @@ export interface NotedEvent {
   payload: Record<string, unknown> & { data: Record<string, unknown> };
 }
 
-/** Returns the data of the own events about organizations that the shards have noted. The notes stay. */
+/** Returns the data of the own events about organizations that the shards have recorded. The records stay. */
 export async function notedData(redis: RedisClient, prefix: string, shards = 1): Promise<Record<string, unknown>[]> {
   const states = new AlertStates({ redis, prefix });
   const logs = await Promise.all(Array.from({ length: shards }, (_, shard) => states.read(shard, 'r')));
   return logs.flatMap((log) => (log?.own ?? []).map(({ reason }) => JSON.parse(reason)));
 }
 
-/** Returns the own events that the notes of the shards make, with repetitions, and removes the notes. `registry`: what a worker would read. */
+/** Returns the own events that the records of the shards make, with repetitions, and removes the records. `registry`: what a worker would read. */
 export async function takeNotedEvents(
   redis: RedisClient,
   { prefix, shards, registry }: { prefix: string; shards: number; registry: RegistryReader },

@@ -8,6 +8,6 @@ export function storedObject<K extends PosthornKind>(kind: K, name: string, spec
   const { object, causes } = admit(kind as Kind, { kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, spec });
   if (object === undefined) throw new Error(JSON.stringify(causes));
   const metadata = { ...object.metadata, uid, resourceVersion: '7', generation: 3, creationTimestamp: '2026-01-02T03:04:05Z' };
-  // `admit` has judged that it is an object of the kind.
+  // `admit` has checked that it is an object of the kind.
   return { ...object, metadata } as ObjectOf<K>;
 }

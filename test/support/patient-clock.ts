@@ -6,11 +6,11 @@ export function patientBy(factor: number): Clock {
   return { ...systemClock, after: (ms, callback) => systemClock.after(factor * ms, callback) };
 }
 
-/** The real time, but `now` stands still: limits by time do not refill, and sleeps and deadlines are as long as ever. */
+/** The real time, but `now` is stopped: limits by time do not refill, and sleeps and deadlines are as long as ever. */
 export function standingClock(): Clock {
   const nowMs = Date.now();
   return { ...systemClock, now: () => nowMs };
 }
 
-/** Whose deadlines a machine that stands still for a while does not reach. */
+/** Has deadlines that a machine that is blocked for a while does not reach. */
 export const patientClock: Clock = patientBy(20);

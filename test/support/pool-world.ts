@@ -147,7 +147,7 @@ export class PoolWorld {
     });
   }
 
-  /** As a cluster with nodes would say of its pods. */
+  /** The pod status of a cluster with nodes. */
   async makePodsReady(name: string): Promise<void> {
     const { items } = await this.objects.list(pods, { namespace, labelSelector: `posthorn.dev/delivery-pool=${name}` });
     const status = {
@@ -160,7 +160,7 @@ export class PoolWorld {
     }
   }
 
-  /** What the metrics say of a pool. */
+  /** The metrics of a pool. */
   async measured(pool: string): Promise<Record<string, number>> {
     const families = await Promise.all(
       ['workers', 'available', 'accepted', 'backlog_messages'].map((name) => this.#metrics.getSingleMetric(`posthorn_pool_${name}`)?.get()),

@@ -48,7 +48,7 @@ describe('the ports that are chosen', () => {
     const asking = Array.from({ length: 4 }, () =>
       run(process.execPath, ['--input-type=module', '-e', program, new URL('./ports.ts', import.meta.url).pathname, task]),
     );
-    // Each lives until all have asked.
+    // Each lives until all have one.
     await Promise.all(asking.map((asked) => Promise.race([asked, once(asked.child.stdout ?? asked.child, 'data')])));
     for (const { child } of asking) child.stdin?.end();
     const asked = await Promise.all(asking);

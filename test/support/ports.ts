@@ -12,7 +12,7 @@ export interface PortRange {
 
 /** Below are the ports of well-known servers, above the node ports of a Kubernetes cluster. */
 const wanted: PortRange = { first: 16_000, last: 29_999 };
-/** Of Linux, where the system does not say another one; macOS begins later. */
+/** Of Linux, where the system does not report another one; macOS begins later. */
 const usualEphemeral: PortRange = { first: 32_768, last: 65_535 };
 const minPorts = 1000;
 const choices = 50;
@@ -22,12 +22,12 @@ const starts = 5;
 const reservedMs = 30 * 60_000;
 const reservations = join(tmpdir(), 'posthorn-test-ports-of');
 
-/** Where a test takes the chosen port away before its server binds it. */
+/** Where a test occupies the chosen port before its server binds it. */
 export const portFaults = { afterChoice: async (_port: number): Promise<void> => undefined };
 
 /**
  * A free TCP port, which no other suite, bench or script gets while `ownerPid` lives. It is outside the range from which the system takes ports
- * for outgoing connections and for servers that ask for any port. A server that tells its port is better asked for any port (0).
+ * for outgoing connections and for servers that request any port. A server that reports its port is better given any port (0).
  */
 export async function freePort(ownerPid = process.pid): Promise<number> {
   const { first, last } = portsOutside(ephemeralPorts());
@@ -40,7 +40,7 @@ export async function freePort(ownerPid = process.pid): Promise<number> {
   throw new Error(`no free port in ${choices} tries`);
 }
 
-/** Starts a server on a free port, and again on another one when its error says that the port was taken before it could bind it. */
+/** Starts a server on a free port, and again on another one when its error reports that the port was taken before it could bind it. */
 export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let i = 1; ; i++) {
     try {
@@ -73,7 +73,7 @@ function ephemeralPorts(): PortRange {
 
 /**
  * Whether the port is `ownerPid`'s from now on. Suites run in several processes: each puts a file of its own into the directory of the port, and
- * then looks for those of others; of two who come together one at least sees the other. Nobody removes a file that may count.
+ * then checks for those of others; of two who come together one at least sees the other. Nobody removes a file that may count.
  */
 export function reservePort(port: number, { ownerPid = process.pid, directory = reservations } = {}): boolean {
   const ofPort = join(directory, String(port));
@@ -99,7 +99,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Bound to one address or to all: whoever listens there on any of them is found. */
+/** Bound to one address or to all: a listener there on any of them is found. */
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -108,7 +108,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** As the servers that tests start say it: Go, Redis, Node, Posthorn. */
+/** The messages of servers that tests start: Go, Redis, Node, Posthorn. */
 const portIsTaken = /address already in use|EADDRINUSE|port \d+( of \S+)? is in use/i;
 
 function saysPortIsTaken(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 
-/** `POSTHORN_PROPERTY_SECONDS=300`: each property looks for so long, at other cases each time. Unset: at the same cases in every run. */
+/** `POSTHORN_PROPERTY_SECONDS=300`: each property runs for so long, at other cases each time. Unset: at the same cases in every run. */
 const wantedSeconds = process.env['POSTHORN_PROPERTY_SECONDS'];
 const limitMs = wantedSeconds === undefined ? 60_000 : Number(wantedSeconds) * 1000;
 if (wantedSeconds !== undefined) jest.setTimeout(limitMs + 60_000);
@@ -11,7 +11,7 @@ const leastShare = 0.1;
 
 /**
  * Asserts a property for `runs` cases, or for as many as a minute (`withinMs`) allows on a slow machine, but a tenth of them at least; a failure is
- * told within it, too, with the smallest case found by then. So a test needs no timeout of its own.
+ * reported within it, too, with the smallest case found by then. So a test needs no timeout of its own.
  */
 export function assertProperty(property: fc.IProperty<unknown>, runs?: number, withinMs?: number): void;
 export function assertProperty(property: fc.IAsyncProperty<unknown>, runs?: number, withinMs?: number): Promise<void>;

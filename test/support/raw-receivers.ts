@@ -22,7 +22,7 @@ export class RawReceivers {
   #servers: { server: Server; sockets: Set<Socket> }[] = [];
   #dispatchers: Dispatchers[] = [];
 
-  /** A server that does as told with every connection, once the first bytes of a request are there; answers its port. */
+  /** A server that runs a script on every connection, once the first bytes of a request are there; returns its port. */
   async listen(onRequest: (socket: Socket, request: string) => void, tls?: TlsOptions): Promise<number> {
     const sockets = new Set<Socket>();
     const onSocket = (socket: Socket): void => {

@@ -1,7 +1,7 @@
 import type { OwnedRecordKind, RecordByKind, RecordKind, SourceRecord } from '../../src/core/records.ts';
 import type { RegistryReader, RootRecordKind } from '../../src/data/registry/registry.ts';
 
-/** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */
+/** Records in memory, for tests of their readers. `put` and `remove` notify the listeners, as a change stream does. */
 export class RecordRegistry implements RegistryReader {
   readonly #records = new Map<string, RecordByKind[RecordKind]>();
   readonly #derived = new Map<string, unknown>();

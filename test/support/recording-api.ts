@@ -3,7 +3,7 @@ import { systemClock } from '../../src/runtime/system-clock.ts';
 import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import type { ControlPlane } from './control-plane.ts';
 
-/** A client of the API server, as the administrator, that remembers what it has asked for, as `GET destinations` or `watch destinations`. */
+/** A client of the API server, as the administrator, that records its requests, as `GET destinations` or `watch destinations`. */
 export class RecordingApi extends KubernetesApi {
   readonly asked = new Set<string>();
 

@@ -11,7 +11,7 @@ export interface RedisNode {
   readonly port: number;
   readonly client: Redis;
   kill(): Promise<void>;
-  /** Holds the process still: its connections stay, and nothing is answered. Returns how it goes on. */
+  /** Freezes the process: its connections stay, and nothing is answered. Returns the resume function. */
   freeze(): () => void;
   /** Starts it again after `kill`, on the same port, with these options more. */
   start(more?: readonly string[]): Promise<void>;
@@ -20,7 +20,7 @@ export interface RedisNode {
 /** Redis servers that belong together. */
 export interface RedisGroup {
   readonly nodes: readonly RedisNode[];
-  /** `host:port,…` as a client is told it. */
+  /** `host:port,…` as given to a client. */
   readonly hosts: string;
   /** The nodes that are masters now. */
   masters(): Promise<RedisNode[]>;
@@ -47,7 +47,7 @@ const common = [
   '0',
 ];
 
-/** `args` has the port of clients, and where the node asks for one that of the cluster bus. */
+/** `args` has the port of clients, and where the node requires one that of the cluster bus. */
 async function startNode(
   directory: string,
   args: (port: number, busPort: number) => readonly string[],
@@ -96,7 +96,7 @@ async function mastersAmong(nodes: readonly RedisNode[]): Promise<RedisNode[]> {
   return nodes.filter((_, i) => roles[i]?.includes('role:master'));
 }
 
-/** Whether the node has the slot of the key: others send on whoever asks. */
+/** Whether the node has the slot of the key: others redirect the client. */
 export async function hasKey({ client }: RedisNode, key: string): Promise<boolean> {
   return await client.type(key).then(
     () => true,
@@ -127,7 +127,7 @@ export async function startRedisCluster(): Promise<RedisGroup> {
     Array.from({ length: 6 }, () =>
       startNode(directory, (port, bus) => {
         const own = ['--port', `${port}`, '--cluster-port', `${bus}`, '--cluster-config-file', `nodes-${port}.conf`];
-        // Before its first ping a replica that has nothing to follow is not told of.
+        // Before its first ping a replica without a master is not reported.
         const settings = [
           '--cluster-node-timeout',
           `${silenceMs}`,
@@ -185,7 +185,7 @@ async function joinCluster(nodes: readonly RedisNode[]): Promise<void> {
   });
 }
 
-/** Ids of the nodes that a client is told of: a replica only once it is known how far it is. */
+/** Ids of the nodes that a client is given: a replica only once its offset is known. */
 async function offeredNodes(client: Redis): Promise<Set<string>> {
   const ranges = await client.cluster('SLOTS');
   return new Set(ranges.flatMap(([, , ...servers]) => servers.map(([, , id]) => id)));
@@ -193,12 +193,12 @@ async function offeredNodes(client: Redis): Promise<Set<string>> {
 
 /**
  * Moves the slots of these keys from the first master that has one to another, as `redis-cli --cluster reshard` does; answers how
- * many. All in one direction: slots that move to and fro faster than the nodes tell each other end with two owners.
+ * many. All in one direction: slots that move to and fro faster than the nodes notify each other end with two owners.
  */
 export async function moveSlots(
   cluster: RedisGroup,
   keys: readonly string[],
-  /** Called while the keys have moved and their slot has not: who asks for them is sent on by ASK. */
+  /** Called while the keys have moved and their slot has not: clients are redirected by ASK. */
   between: () => Promise<unknown> = async () => undefined,
 ): Promise<number> {
   const masters = await cluster.masters();
@@ -248,7 +248,7 @@ export interface SentinelOptions {
   users: string;
 }
 
-/** A master with a replica, and three sentinels; all of them speak TLS only, and the servers know only the users given. */
+/** A master with a replica, and three sentinels; all of them use TLS only, and the servers have only the users given. */
 export async function startRedisSentinel({ tls, users }: SentinelOptions): Promise<RedisGroup & { sentinels: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-sentinel-'));
   writeFileSync(join(directory, 'server.key'), tls.key);

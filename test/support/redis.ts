@@ -14,7 +14,7 @@ export interface RedisServer {
   readonly client: ReturnType<typeof commandConnection>;
   /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Holds the process still: its connections stay, and nothing is answered. Returns how it goes on. */
+  /** Freezes the process: its connections stay, and nothing is answered. Returns the resume function. */
   freeze(): () => void;
   /**
    * Starts the process again after `kill`, on the same port and data. As standalone and the chart do, it removes a script that the kill cut off before anybody
@@ -24,7 +24,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** A machine that stands still for a second or two fails no test. */
+/** A machine that is blocked for a second or two fails no test. */
 const commandTimeoutMs = 10_000;
 
 /** A real redis-server of this test's own: free port, own directory, noeviction; `args` are further options. */

@@ -7,7 +7,7 @@ import { type Program, startProgram } from './program.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-/** What another release has in place of a text that stands in the file once. */
+/** The text of another release for one that is in the file once. */
 export type Edit = readonly [file: string, from: string, to: string];
 
 export interface ReleaseCopy {
@@ -20,7 +20,7 @@ export interface ReleaseCopy {
 /** The program of this release. */
 export const thisRelease = join(root, 'src/cmd/posthorn.ts');
 
-/** A copy of this release, changed to what another one is: its version, single places, and words in all scripts of the queue. */
+/** A copy of this release, changed to what another one is: its version, single texts, and words in all scripts of the queue. */
 export function copyRelease({
   version,
   edits,

@@ -25,7 +25,7 @@ import { dead, delivered, settleAll, takeFrom } from './queue-worker.ts';
 import { startRedis } from './redis.ts';
 import { targetSetting } from './target-setting.ts';
 
-/** A replay of the dead letters of `org_a`, unless it is told otherwise. */
+/** A replay of the dead letters of `org_a`, unless overridden. */
 export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord {
   return {
     v: 1,
@@ -46,7 +46,7 @@ export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord 
   };
 }
 
-/** The clock of a process that dies at one of its commands. It stands still, so the number of commands does not depend on their duration. */
+/** The clock of a process that dies at one of its commands. It is stopped, so the number of commands does not depend on their duration. */
 const stillClock: Clock = { ...systemClock, now: () => 0 };
 
 const routesNowhere: EventRouting = { targets: async () => [], target: async () => null };

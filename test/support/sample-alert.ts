@@ -1,6 +1,6 @@
 import type { Alert } from '../../src/core/alert.ts';
 
-/** An alert about a failure, with what a test says of it. */
+/** An alert about a failure, with the overrides of a test. */
 export function sampleAlert(overrides: Partial<Alert> = {}): Alert {
   return {
     type: 'delivery.failed',

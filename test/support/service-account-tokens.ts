@@ -50,7 +50,7 @@ async function applyObjects(plane: ControlPlane, file: string): Promise<z.output
   return objects;
 }
 
-/** Makes what is in the file; a token of an hour. The API server knows the permissions when it resolves. */
+/** Applies the file; returns a token of an hour. The API server has the permissions when it resolves. */
 async function tokenOf(plane: ControlPlane, file: string, account: string): Promise<string> {
   const objects = await applyObjects(plane, file);
   const user = `system:serviceaccount:posthorn-system:${account}`;

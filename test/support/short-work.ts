@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { expect } from '@jest/globals';
 import { longestTurnMs, processorMs } from './longest-turn.ts';
 
-/** What `hack/bench/turns` reads: one line of JSON for each measurement. */
+/** Input of `hack/bench/turns`: one line of JSON for each measurement. */
 export interface Measured {
   test: string;
   goalMs: number;
@@ -10,12 +10,12 @@ export interface Measured {
   ms: number;
 }
 
-/** Where `hack/bench/turns` wants its measurements. It runs on a quiet machine, and alone; any other run of the tests does not. */
+/** Where `hack/bench/turns` expects its measurements. It runs on a quiet machine, and alone; any other run of the tests does not. */
 const file = process.env['POSTHORN_TURNS_FILE'];
 
 /**
  * Work that does not grow with its input as it should takes many times its goal. Work that other programs slow down takes a few times its goal.
- * A test tells the first from the second, and `hack/bench/turns` shows the figures themselves.
+ * A test separates the first from the second, and `hack/bench/turns` shows the figures themselves.
  */
 const slack = file === undefined ? 10 : 1;
 const runs = 6;

@@ -9,7 +9,7 @@ export interface SlowAnswers {
   stop(): void;
 }
 
-/** Forwards requests and keeps the answers back: who is killed meanwhile never learns what has become of them. */
+/** Forwards requests and withholds the answers: a client killed meanwhile never gets the result. */
 export async function slowAnswers(origin: string, delayMs: number): Promise<SlowAnswers> {
   let uploads = 0;
   const server = createServer((incoming, outgoing) => {

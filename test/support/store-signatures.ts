@@ -4,7 +4,7 @@ import type { CloudRequest } from './cloud-hosts.ts';
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** The Authorization that a request to S3 should have, of the headers that it says are signed (AWS Signature Version 4, header-based). */
+/** The Authorization that a request to S3 should have, of the headers that it lists as signed (AWS Signature Version 4, header-based). */
 export function awsAuthorization(
   { method, path, headers, body }: CloudRequest,
   { accessKeyId, secretAccessKey, region }: { accessKeyId: string; secretAccessKey: string; region: string },

@@ -1,6 +1,6 @@
 import type { TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 
-/** The setting of a target without limits, with what a test says of it. */
+/** The setting of a target without limits, with the overrides of a test. */
 export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSetting {
   return {
     revision: '1',

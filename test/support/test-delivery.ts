@@ -13,7 +13,7 @@ import { patientBy } from './patient-clock.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
-/** A delivery worker of a test on this Redis, with what the test says of it. It stops once: connections that are closed twice keep the process for 2 s. */
+/** A delivery worker of a test on this Redis, with overrides. It stops once: connections that are closed twice keep the process for 2 s. */
 export function startTestDelivery(redis: { client: RedisClient; url: string }, own: Own): Delivery {
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
   const delivery = startDelivery({

@@ -30,7 +30,7 @@ export interface TlsReceiverOptions {
   address: string;
   /** Status to answer a request with, the first being number 1, now or later. Default 200. */
   respond?(request: TlsRequest, number: number): number | Promise<number>;
-  /** Told of a request whose sender has gone before it was answered. */
+  /** Called for a request whose sender has gone before it was answered. */
   cutOff?(request: TlsRequest): void;
 }
 

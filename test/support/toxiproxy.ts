@@ -15,11 +15,11 @@ export interface Toxic {
 /** A line through Toxiproxy to one server. */
 export interface ToxicLine {
   readonly port: number;
-  /** Disturbs its connections, those that stand and those to come, until `mend`. */
+  /** Disturbs its connections, existing and future ones, until `mend`. */
   add(toxic: Toxic): Promise<void>;
   /** Closes its connections and refuses others, until `mend`. */
   cut(): Promise<void>;
-  /** Takes everything away again; what a toxic has swallowed stays lost, with its connection. */
+  /** Removes everything again; what a toxic has swallowed stays lost, with its connection. */
   mend(): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ export function signaturesOf(headers: IncomingHttpHeaders): { version: string; s
     .map((each) => ({ version: each.slice(0, each.indexOf(',')), signature: Buffer.from(each.slice(each.indexOf(',') + 1), 'base64') }));
 }
 
-/** Whether one of the v1a signatures of a request is that of a public key: what `node:crypto` says of the key as a JSON Web Key. */
+/** Whether one of the v1a signatures of a request is that of a public key: verified by `node:crypto` with the key as a JSON Web Key. */
 export function verifiesV1a({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer }, publicKey: string): boolean {
   if (!publicKey.startsWith('whpk_')) throw new Error(`${publicKey} is no public key`);
   const x = Buffer.from(publicKey.slice('whpk_'.length), 'base64').toString('base64url');

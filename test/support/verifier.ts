@@ -12,7 +12,7 @@ export function verifierOf(...args: Parameters<typeof resultsOf>): (request: Che
   return (request) => isVerified(resultOf(request));
 }
 
-/** What the check says of them. */
+/** The result of the check for them. */
 export function resultsOf(
   provider: SourceRecord['provider'],
   secrets: readonly string[],

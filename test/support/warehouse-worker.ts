@@ -14,7 +14,7 @@ export async function startWarehouseWorker(redisUrl: string, storeUrl: string, e
   });
 }
 
-/** What the record of such a destination of `org_a` says of the bucket, its key sealed as those workers open it. */
+/** The record of such a destination of `org_a` about the bucket, its key sealed as those workers open it. */
 export function sealedBucket(bucket: string, destinationId: string) {
   const context = recordSealingContext('org_a', 'destination', destinationId, 'secretAccessKey');
   const secretAccessKey = testKeyring.seal(s3Keys.secretAccessKey, context);

@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 
-/** Whether a request to a webhook endpoint is signed with a secret: what two independent verifiers, which must agree, say of it. */
+/** Whether a request to a webhook endpoint is signed with a secret, by two independent verifiers, which must agree. */
 export function verifies({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer }, secret: string): boolean {
   const given = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const says = [new StandardWebhook(secret), new SvixWebhook(secret)].map((verifier) => {

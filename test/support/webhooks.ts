@@ -12,7 +12,7 @@ export function newWebhookEndpoint(applicationId: string, more: Partial<NewWebho
   };
 }
 
-/** Those of an event type, read so many places at a time. */
+/** Those of an event type, read so many entries at a time. */
 export async function allCandidates(
   candidates: WebhookCandidates,
   org: string,

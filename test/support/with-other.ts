@@ -1,6 +1,6 @@
 import type { CompleteStore } from '../../src/store/store.ts';
 
-/** The store with another method in the place of one of its own. */
+/** The store with one of its methods replaced. */
 export function withOther<M extends keyof CompleteStore>(store: CompleteStore, method: M, other: CompleteStore[M]): CompleteStore {
   return new Proxy(store, {
     get: (target, name) => {

@@ -1,6 +1,6 @@
 import type { Kind, PosthornKind } from '../../../src/resources/kinds.ts';
 
-/** A manifest that the API server and `admit` must judge alike. */
+/** A manifest on which the API server and `admit` must agree. */
 export interface ValidationCase {
   /** What is special about it; with the kind, the name of the test. */
   name: string;

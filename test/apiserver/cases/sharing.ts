@@ -1,7 +1,7 @@
 import type { SharedKind } from '../../../src/resources/sharing.ts';
 import { many, specCases, text, type ValidationCase } from './case.ts';
 
-/** What organizations share, and take over, of a kind; `content`: one of its own, of which `field` is the first part. */
+/** What organizations share, and adopt, of a kind; `content`: one of its own, of which `field` is the first part. */
 export function sharingCases(kind: SharedKind, content: Record<string, unknown>, field: string): ValidationCase[] {
   const own = specCases(kind, content);
   const other = specCases(kind, { sharedFrom: { organization: 'acme', name: 'shared' } });

@@ -1,7 +1,7 @@
 import type { PosthornKind } from '../../../src/resources/kinds.ts';
 import { many, text } from './case.ts';
 
-/** A status that the API server and `admitStatus` must judge alike. */
+/** A status on which the API server and `admitStatus` must agree. */
 export interface StatusCase {
   name: string;
   kind: PosthornKind;

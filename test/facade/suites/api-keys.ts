@@ -157,7 +157,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       const grandchild = await made(child.key);
       await world.store.delete('ApiKey', declared(maker));
       for (const { key } of [child, grandchild]) await eventually(async () => expect(await statusOf(key)).toBe(401));
-      // The list hears of it by another way than the check of a key.
+      // The list receives it by another way than the check of a key.
       await eventually(async () => expect((await shown(child.id)).createdBy).toEqual({ name: declared(maker).name, keyId: null }));
       const [object] = (await world.store.list('ApiKey', { namespace: 'acme' })).items.filter(({ status }) => status?.id === child.id);
       await eventually(async () => {

@@ -37,7 +37,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
   const countNamed = async (name: string): Promise<number> =>
     (await world.request('GET', `/api/destinations?search=${name}`)).body.pagination.total;
 
-  /** Takes the credentials of a destination away, and waits until they are not published any more. */
+  /** Removes the credentials of a destination, and waits until they are not published any more. */
   async function loseSecret(slug: string): Promise<void> {
     const { spec } = await world.store.get('Destination', { namespace: 'acme', name: slug });
     await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** Refusals say in the words of the API which field is wrong, and what to do, with any store behind the API. */
+/** Refusals name the wrong field in the words of the API, and what to do, with any store behind the API. */
 export function describeComplaints(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
 

@@ -3,7 +3,7 @@ import { CronExecutions } from '../../../src/data/cron/cron-executions.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** What explain says of resources, with any store behind the API. */
+/** What explain reports of resources, with any store behind the API. */
 export function describeExplainResources(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   let number = 0;
@@ -217,7 +217,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     const org = await world.organizationId('acme');
     const executions = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
     const id = `exec_${'0'.repeat(9)}${'a'.repeat(16)}`;
-    // Before the job was created: what happened is told in the order of its times.
+    // Before the job was created: steps are listed in the order of their times.
     const startedAtMs = Date.now() - 3_600_000;
     const times = { startedAtMs, completedAtMs: startedAtMs + 500 };
     await executions.write({

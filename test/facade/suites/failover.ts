@@ -42,7 +42,7 @@ export function describeFailover(start: () => Promise<FacadeWorld>): void {
   }
   const key = (destination: Made) => ({ namespace: 'acme', name: destination.slug });
 
-  /** What stops a destination; what messages wait for whose first one it is, null: they go on. */
+  /** What stops a destination; what messages wait for whose first one it is, null: they move on. */
   const stops: [how: string, stop: (destination: Made) => Promise<unknown>, waitsFor: string | null][] = [
     [
       'disabled by the API',

@@ -1,6 +1,6 @@
 /** A value that a field takes on create and on change, with what must be sent beside it, and what it reads as where that is another. */
 export type Accepted = readonly [family: string, field: string, value: unknown, beside?: object, reads?: unknown];
-/** A value that a field does not take, what the refusal says (the field unless given), and what is sent beside it. */
+/** A refused value of a field, the message of the refusal (the field unless given), and what is sent beside it. */
 export type Refused = readonly [family: string, field: string, value: unknown, says?: string, beside?: object];
 
 const named = ['routes', 'filters', 'sources', 'transforms', 'schemas', 'notification-channels'];

@@ -292,7 +292,7 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
         expect(body.phase).toBe('Suspended');
         return body;
       });
-      // Before a controller has seen it, it is told to wait for that.
+      // Before a controller has seen it, it shows that it waits for that.
       await eventually(async () => {
         const { summary, advice } = await explain(id);
         expect(summary).toBe('The replay "told-of-git" is suspended. It is a dry run, which sends nothing; it has found nothing yet.');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** Who hears of a route, with any store behind the API. */
+/** Recipients of a route, with any store behind the API. */
 export function describeRouteNotifications(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   beforeAll(async () => {

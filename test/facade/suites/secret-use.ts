@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** For which object and place the API makes Secrets, with any store behind it. */
+/** For which object and origin the API makes Secrets, with any store behind it. */
 export function describeSecretUse(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   beforeAll(async () => {

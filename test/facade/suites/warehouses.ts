@@ -158,7 +158,7 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
       const given = { ...elsewhere, [secret]: config[secret as keyof typeof config] };
       const answer = await change(id, { config: given }, developer);
       expect([answer.status, answer.body.config]).toEqual([200, { ...before, ...elsewhere }]);
-      // The rest of the place, the same host in another spelling, and whatever an admin sends.
+      // The rest of the path, the same host in another spelling, and whatever an admin sends.
       expect((await change(id, { config: { ...answer.body.config, prefix: 'raw', ...sameHost } }, developer)).status).toBe(200);
       expect((await change(id, { config: host === null ? {} : { [host]: config[host as keyof typeof config] } })).status).toBe(200);
     });

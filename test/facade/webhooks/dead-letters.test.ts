@@ -129,7 +129,7 @@ describe('the list', () => {
     ] as const)
       expect([query, await listed(`?${query}`)]).toEqual([query, ids]);
     const { dlqMovedAt } = await message(lost);
-    // Others are not looked at.
+    // Others are not read.
     const { body } = await world.facade.request('GET', `/api/outbound-messages/dlq/messages?id=${exhausted}`);
     expect(body.pagination).toEqual({ hasMore: false, nextCursor: null, scanned: 1 });
     expect(await listed(`?startDate=${dlqMovedAt}&endDate=${dlqMovedAt}`)).toContain(lost);
@@ -264,7 +264,7 @@ describe('many at once', () => {
       return status === 200 ? answer.data.queued : status === 429 ? answer.error : status;
     };
     const isOver = 'Monthly limit exceeded';
-    // What is skipped does not count, not even before it is looked at.
+    // Skipped records do not count, not even before they are read.
     expect(await post('dlq/retry-bulk', ...Array.from({ length: 4 }, (_, i) => `unknown ${i}`))).toBe(0);
     expect([await post(`dlq/${first}/retry`), await post(`${second}/replay`)]).toEqual([201, 201]);
     expect([await post('dlq/retry-bulk', first, second), await post('dlq/retry-bulk', third)]).toEqual([isOver, 1]);

@@ -257,7 +257,7 @@ describe('where the matches of an event are not all known at once', () => {
       ]);
     }
     expect((await send(key, { idempotencyKey: 'a' })).body).toEqual(first.body);
-    // Nothing of what was refused was counted: there is still room for one, and no more.
+    // Nothing of what was refused was counted: the limit still permits one, and no more.
     expect([(await send(key, { endpointId: endpointIds[3] })).status, (await send(key, { endpointId: endpointIds[3] })).status]).toEqual([
       201, 429,
     ]);

@@ -23,7 +23,7 @@ beforeEach(() => world.clear());
 const request = (query = '', key?: string) => world.facade.request('GET', `/api/outbound-messages/export${query}`, { key });
 const exported = async (query = '') => (await request(query)).body;
 
-/** What an independent reader makes of a file; `FILE` in the query stands for where it is. */
+/** An independent reader's rows of a file; `FILE` in the query is replaced by its path. */
 async function readBack(query: string, write: (file: string) => unknown): Promise<Record<string, unknown>[]> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-export-'));
   try {

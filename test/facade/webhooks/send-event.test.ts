@@ -43,7 +43,7 @@ const subscribe = (endpointId: string, eventTypeId: string, more: Partial<NewWeb
   store.createSubscription({ org, endpointId, eventTypeId, ...more });
 const send = (body: object, options: { key?: string; headers?: Record<string, string>; rawBody?: string } = {}) =>
   world.request('POST', '/api/send-event', options.rawBody === undefined ? { body, ...options } : options);
-/** Moves the mark that names the event so far into the past, as time does: Redis itself tells the time. */
+/** Moves the dedup key that names the event so far into the past, as time does: the time is that of Redis. */
 async function ageMark(eventId: string, ms: number): Promise<void> {
   const { client } = world.redis;
   for (const key of await client.keys(`test:{intake:${org}}:m:*`))

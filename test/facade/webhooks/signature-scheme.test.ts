@@ -200,7 +200,7 @@ test('messages of an endpoint that the API made and of one that Git declares are
       expect(shown).toMatchObject({ previousPublicKeys: [{ publicKey, expiresAt: null }], secretVersion: 2 });
       return shown.publicKey;
     });
-    // Until the worker has heard of it, the old key alone signs.
+    // Until the worker has received it, the old key alone signs.
     for (const [path, now, before] of [
       ['/declared', declaredNow, publicKey],
       ['/made', madeNow, made.publicKey],
