@@ -42,7 +42,7 @@ export const hostList = z
   .transform((text) => splitList(text))
   .refine(
     (list) => list.every((host) => hostPattern.safeParse(host).success),
-    'must be host names separated by commas; *. may stand in front',
+    'must be host names separated by commas; *. may precede each',
   )
   .default([]);
 
@@ -54,7 +54,7 @@ export const listedHosts = z
   .transform((text) => (text.trim() === '-' ? [] : splitList(text)))
   .refine(
     (list) => list.every((entry) => listedHost.test(entry)),
-    'must be hosts separated by commas, such as hooks.example.com,*.example.com,acme/hooks.acme.example; * stands for all and - for none',
+    'must be hosts separated by commas, such as hooks.example.com,*.example.com,acme/hooks.acme.example; * means all and - means none',
   )
   .transform((list) =>
     list.map((entry) => {

@@ -49,13 +49,13 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe(
-      'Organization in which requests without credentials are taken from the machine itself. Standalone sets it for its own processes; where resources live in Kubernetes it says nothing.',
+      'Organization of requests without credentials from the machine itself. Standalone sets it for its own processes; where resources live in Kubernetes it has no effect.',
     )
     .meta({ roles: ['api'] }),
   POSTHORN_API_INGEST: flag
     .default(false)
     .describe(
-      '`true`: the api takes events at `/ingest/`, too, while senders that reach it are moved to ingest. Otherwise it answers 404 there.',
+      '`true`: the api accepts events at `/ingest/`, too, while its senders are moved to ingest. Otherwise it answers 404 there.',
     )
     .meta({ roles: ['api'] }),
   POSTHORN_HOST: z
@@ -141,7 +141,7 @@ export const environmentSchema = z.object({
     .regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be the name of a ConfigMap')
     .optional()
     .describe(
-      'Name of the ConfigMap that these manifests come from, in the namespace of the Lease: Events on it say what could not be applied. The Helm chart sets it.',
+      'Name of the ConfigMap that these manifests come from, in the namespace of the Lease: Events on it report what could not be applied. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
   POSTHORN_MANIFESTS_DIR: z
@@ -157,7 +157,7 @@ export const environmentSchema = z.object({
   POSTHORN_SECRET_CONSENT: flag
     .default(false)
     .describe(
-      '`true`: an object may refer to a Secret only if it has the label `posthorn.dev/usable: "true"`, or if the API made it for that object. Otherwise whoever may write a Destination can have any Secret of its namespace sent to a host of their choice.',
+      '`true`: an object may refer to a Secret only if it has the label `posthorn.dev/usable: "true"`, or if the API made it for that object. Otherwise a user who may write a Destination can have any Secret of its namespace sent to any host.',
     )
     .meta({ roles: ['controller', 'standalone'] }),
   POSTHORN_WEBHOOK_RETRY_DELAYS: retryDelays

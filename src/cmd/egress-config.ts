@@ -20,13 +20,13 @@ export const egressEnvironment = {
     .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_ALLOWED_HOSTS: hostList
     .describe(
-      'Hosts that deliveries of every organization may reach although their addresses are private, separated by commas; `*.` may stand in front, as in `*.shop.svc.cluster.local`.',
+      'Hosts that deliveries of every organization may reach although their addresses are private, separated by commas; `*.` may precede them, as in `*.shop.svc.cluster.local`.',
     )
     .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_ONLY_HOSTS: listedHosts
     .optional()
     .describe(
-      'The only hosts that deliveries, cron jobs, tests and channels may reach, public or not, separated by commas: a host, `*.` and the end of one, or `*`; `ORGANIZATION/` in front makes it one of that organization alone, as in `*.example.com,acme/hooks.acme.example`. `-` stands for none. Addresses are judged besides. Default: any host.',
+      'The only hosts that deliveries, cron jobs, tests and channels may reach, public or not, separated by commas: a host, `*.` and the end of one, or `*`; `ORGANIZATION/` in front makes it one of that organization alone, as in `*.example.com,acme/hooks.acme.example`. `-` means none. Addresses are checked as well. Default: any host.',
     )
     .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_CA_FILE: z
@@ -38,7 +38,7 @@ export const egressEnvironment = {
   POSTHORN_EGRESS_PROXY_URL: proxyUrl
     .optional()
     .describe(
-      'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
+      'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It receives checked addresses, not names.',
     )
     .meta({ roles: ['delivery', 'standalone'], secret: true }),
 };

@@ -7,7 +7,7 @@ export const installationEnvironment = {
     .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label, as in spec.installation of an Organization')
     .default(defaultInstallation)
     .describe(
-      'Installation that the process is of: the controllers serve the Organizations whose `spec.installation` is this, with everything in their namespaces, and leave all others alone; `posthorn uninstall` lets go of these alone, and `posthorn rekey` re-encrypts only their secrets. Of two installations in one cluster each has a value, a namespace and a Redis (or a key prefix) of its own. Resources in Redis are of `default`. No process works with a Redis that holds the data of another one. The API shows the installation to the key of that organization (`GET /api/installation`). Default: `default`. The Helm chart sets it.',
+      'Installation that the process is of: the controllers serve the Organizations whose `spec.installation` is this, with everything in their namespaces, and leave all others alone; `posthorn uninstall` releases these alone, and `posthorn rekey` re-encrypts only their secrets. Of two installations in one cluster each has a value, a namespace and a Redis (or a key prefix) of its own. Resources in Redis are of `default`. No process uses a Redis that holds the data of another one. The API shows the installation to the key of that organization (`GET /api/installation`). Default: `default`. The Helm chart sets it.',
     )
     .meta({ roles: ['controller', 'api', 'ingest', 'delivery'] }),
   POSTHORN_INSTALLATION_NAME: z

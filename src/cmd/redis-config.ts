@@ -16,7 +16,7 @@ export const redisEnvironment = {
     .min(1)
     .optional()
     .describe(
-      'File with that URL, where `POSTHORN_REDIS_URL` is not given. User and password are read anew at every connect, so that they can be rotated without a restart; servers and database are those of the start.',
+      'File with that URL, where `POSTHORN_REDIS_URL` is not given. User and password are read again at every connect, so that they can be rotated without a restart; servers and database are those of the start.',
     )
     .meta({ roles: all }),
   POSTHORN_REDIS_MODE: z
@@ -30,7 +30,7 @@ export const redisEnvironment = {
     .string()
     .min(1)
     .default('mymaster')
-    .describe('Name of the master, as the sentinels know it.')
+    .describe('Name of the master in the sentinels.')
     .meta({ roles: all }),
   POSTHORN_REDIS_SENTINEL_USERNAME: z.string().min(1).optional().describe('User at the sentinels.').meta({ roles: all }),
   POSTHORN_REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe('Password at the sentinels.').meta({ roles: all, secret: true }),
@@ -39,7 +39,7 @@ export const redisEnvironment = {
     .min(1)
     .optional()
     .describe(
-      'File with that password, where the variable is not given; read anew at every connect. A file that does not exist means that the sentinels ask for none.',
+      'File with that password, where the variable is not given; read again at every connect. A missing file means that the sentinels require none.',
     )
     .meta({ roles: all }),
   POSTHORN_REDIS_CA_FILE: z
@@ -47,7 +47,7 @@ export const redisEnvironment = {
     .min(1)
     .optional()
     .describe(
-      'PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones. This file and the two that follow are read anew at every connect.',
+      'PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones. This file and the two that follow are read again at every connect.',
     )
     .meta({ roles: all }),
   POSTHORN_REDIS_CERT_FILE: z
@@ -68,7 +68,7 @@ export const redisEnvironment = {
     .max(64)
     .regex(/^[^{}\s]*$/, 'must not contain braces or blanks')
     .default('posthorn:')
-    .describe('Stands before every key, so that installations can share a Redis.')
+    .describe('Prefix of every key, so that installations can share a Redis.')
     .meta({ roles: all }),
 };
 

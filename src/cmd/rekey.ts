@@ -53,7 +53,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
     for (const complaint of complaints) write(complaint);
     const { secrets, stored, records, endpoints } = figures;
     write(
-      `sealed anew: ${secrets} secrets, ${stored} stored objects, ${records} records, ${endpoints} webhook endpoints; ${complaints.size} did not open`,
+      `resealed: ${secrets} secrets, ${stored} stored objects, ${records} records, ${endpoints} webhook endpoints; ${complaints.size} did not open`,
     );
     if (changed > 0) write('values are still being sealed under an older key: give all processes the new one, then run this again');
     return complaints.size === 0 && changed === 0 ? 0 : 1;

@@ -15,7 +15,7 @@ export const smtpEnvironment = {
     .min(1)
     .regex(/^[^\s/]+$/, 'must be the name or address of a host')
     .optional()
-    .describe('SMTP server for alerts by e-mail. Without it none are sent, and tests of such channels say so.')
+    .describe('SMTP server for alerts by e-mail. Without it none are sent, and tests of such channels report it.')
     .meta(servedBy),
   POSTHORN_SMTP_PORT: portNumber.optional().describe('Its port. Default: 587; with implicit TLS 465; without TLS 25.').meta(servedBy),
   POSTHORN_SMTP_TLS: z
@@ -40,7 +40,7 @@ export const smtpEnvironment = {
     .meta(servedBy),
   POSTHORN_MAIL_DOMAINS: hostList
     .describe(
-      'The only domains whose addresses may get e-mails, separated by commas; `*.` and the end of a name stands for its subdomains, as in `example.com,*.example.com`. Default: any. The same for all roles.',
+      'The only domains whose addresses may get e-mails, separated by commas; `*.` and the end of a name means its subdomains, as in `example.com,*.example.com`. Default: any. The same for all roles.',
     )
     .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
   POSTHORN_MAIL_CONFIRMATION: flag
@@ -65,7 +65,7 @@ export function smtpMistakes(values: SmtpEnvironment): string[] {
   if (host !== undefined && values.POSTHORN_SMTP_FROM === undefined)
     mistakes.push('POSTHORN_SMTP_FROM: is required with POSTHORN_SMTP_HOST');
   if (password !== undefined && file !== undefined)
-    mistakes.push('POSTHORN_SMTP_PASSWORD_FILE: stands in place of POSTHORN_SMTP_PASSWORD; give one of them');
+    mistakes.push('POSTHORN_SMTP_PASSWORD_FILE: replaces POSTHORN_SMTP_PASSWORD; set one of them');
   if ((user === undefined) !== (password === undefined && file === undefined))
     mistakes.push('POSTHORN_SMTP_USER: belongs with POSTHORN_SMTP_PASSWORD or POSTHORN_SMTP_PASSWORD_FILE');
   if (user !== undefined && tls === 'off') mistakes.push('POSTHORN_SMTP_TLS: must not be off with a password, which would go out in clear');

@@ -25,7 +25,7 @@ export const warehouseEnvironment = {
     )
     .meta(judgedBy),
   POSTHORN_WAREHOUSE_GCS_ENDPOINT: storeEndpoint
-    .describe('The same for destinations of type gcs: an emulator of Google Cloud Storage, which is asked without credentials.')
+    .describe('The same for destinations of type gcs: an emulator of Google Cloud Storage, which is used without credentials.')
     .meta(judgedBy),
   POSTHORN_WAREHOUSE_AZURE_ENDPOINT: storeEndpoint
     .describe('The same for destinations of type azure_blob, such as Azurite: accounts in the path.')

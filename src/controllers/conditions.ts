@@ -56,7 +56,7 @@ export function readiness(findings: readonly Finding[], ready: Finding): Finding
 /** The warning about an object whose spec holds credentials in clear; `paths` of their fields. */
 export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advice']> {
   if (paths.length === 0) return [];
-  const message = `a credential stands in clear in ${paths.join(', ')}: put it into a Secret, and name that in valueSecretRef in place of value`;
+  const message = `a credential is in clear text in ${paths.join(', ')}: put it into a Secret, and name that in valueSecretRef in place of value`;
   return [['CredentialInClear', { status: 'True', reason: 'LiteralValue', message }]];
 }
 

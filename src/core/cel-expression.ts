@@ -114,7 +114,7 @@ function isEvent(node: Expression | undefined): boolean {
 
 function unknownName(name: string, globals: readonly string[]): string {
   const others = globals.filter((global) => global !== 'event');
-  return `there is no ${name}: what can be asked for is event.type, event.data, ${others.slice(0, -1).join(', ')} and ${others.at(-1)}`;
+  return `there is no ${name}: available are event.type, event.data, ${others.slice(0, -1).join(', ')} and ${others.at(-1)}`;
 }
 
 function patternOf(call: Expression, { refuse }: Checks): Checked['patterns'][number] {

@@ -97,7 +97,7 @@ function decompressed(payload: Buffer, contentEncoding: string, maxBytes: number
   let bytes = payload;
   for (const name of applied.reverse()) {
     const decompress = codings.get(name);
-    if (decompress === undefined) return kept(`the content coding ${name.slice(0, 40)} of the payload is not known`);
+    if (decompress === undefined) return kept(`the content coding ${name.slice(0, 40)} of the payload is unknown`);
     try {
       bytes = decompress(bytes, { maxOutputLength: maxBytes });
     } catch (error) {

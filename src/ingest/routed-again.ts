@@ -54,7 +54,7 @@ async function judged(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent): P
     return await judgedUntil(signal, sandbox, plan, event);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new PosthornError('UNAVAILABLE', `The routes of event ${event.id} could not be judged in time`, { cause: error });
+    throw new PosthornError('UNAVAILABLE', `The routes of event ${event.id} could not be evaluated in time`, { cause: error });
   }
 }
 

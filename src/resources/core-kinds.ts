@@ -85,9 +85,9 @@ export function brokenSecretRules(secret: Record<string, unknown>, old: SecretOb
   const causes = lackingForType(secret as unknown as SecretObject);
   if (old === undefined) return causes;
   if (secret['type'] !== (old.type ?? 'Opaque'))
-    causes.push({ field: 'type', message: 'cannot be changed; delete the Secret and make it anew' });
+    causes.push({ field: 'type', message: 'cannot be changed; delete the Secret and create it again' });
   if (old.immutable !== true) return causes;
-  const message = 'cannot be changed: the Secret is immutable; delete it and make it anew';
+  const message = 'cannot be changed: the Secret is immutable; delete it and create it again';
   if (secret['immutable'] !== true) causes.push({ field: 'immutable', message });
   if (canonicalJson(secret['data'] ?? {}) !== canonicalJson(old.data ?? {})) causes.push({ field: 'data', message });
   return causes;

@@ -61,7 +61,7 @@ const spec = z.strictObject({
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
     .optional()
     .describe('Secrets by which the image is pulled; those of the controller when absent.'),
-  replicas: z.int().min(0).max(1000).default(2).describe('How many pods; not looked at while autoscaling is set.'),
+  replicas: z.int().min(0).max(1000).default(2).describe('How many pods; ignored while autoscaling is set.'),
   autoscaling: autoscaling.optional().describe('Scales the pool by its backlog.'),
   resources: resourceRequirements.optional().describe('Resources of each pod; when absent 100m cores and 192Mi, at most 768Mi.'),
   concurrency: z.int().min(1).max(10_000).optional().describe('Delivery attempts under way at the same time in one pod.'),

@@ -20,7 +20,7 @@ export const sharingFields = {
       name: objectName.describe('Name of the object there, of the same kind.'),
     })
     .optional()
-    .describe('The object of another organization that stands for this one. It names the organization of this one in sharedWith.'),
+    .describe('The object of another organization that provides the content. It names the organization of this one in sharedWith.'),
 };
 
 export interface Sharing {

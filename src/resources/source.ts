@@ -80,11 +80,11 @@ const spec = z.strictObject({
     .optional()
     .describe('Requests that are taken in a minute; 429 to more. Unlimited when absent.'),
   ipFilter: ipFilter.optional().describe('Which addresses may send; 403 to others.'),
-  dedup: dedup.optional().describe('How an event that comes twice is known. Default: strategy auto, 24 hours.'),
+  dedup: dedup.optional().describe('How duplicates of an event are detected. Default: strategy auto, 24 hours.'),
   handshake: handshake
     .optional()
     .describe(
-      'A verification request that the sender makes before it sends events; it is answered whatever allowedMethods says, and is not an event.',
+      'A verification request that the sender makes before it sends events; it is answered regardless of allowedMethods, and is not an event.',
     ),
   allowedMethods: z
     .array(z.enum(['POST', 'PUT', 'PATCH', 'GET', 'DELETE']))

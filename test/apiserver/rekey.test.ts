@@ -53,11 +53,11 @@ test('rekey, with the rights that its manifest gives it, seals Secrets in Kubern
   const lines: string[] = [];
   await world.redis.client.set('test:{cfg}:installation', 'two');
   await expect(rekey(config, (line) => lines.push(line))).rejects.toThrow(
-    'is of the installation two, and POSTHORN_INSTALLATION is default',
+    'belongs to the installation two, and POSTHORN_INSTALLATION is default',
   );
   await world.redis.client.del('test:{cfg}:installation');
   expect(await rekey(config, (line) => lines.push(line))).toBe(0);
-  expect(lines).toEqual(['sealed anew: 1 secrets, 0 stored objects, 1 records, 0 webhook endpoints; 0 did not open']);
+  expect(lines).toEqual(['resealed: 1 secrets, 0 stored objects, 1 records, 0 webhook endpoints; 0 did not open']);
 
   const keyring = new Keyring([{ id: 'k2', key: next }]);
   const org = resourceId('org_', (await store.get('Organization', { name: 'acme' })).metadata);

@@ -99,7 +99,7 @@ describe('the API server says in words what a text must be', () => {
       'Organization',
       'allowedHosts',
       { namespace: 'a', egress: { allowedHosts: ['a/b'] } },
-      'must be a host name; *. may stand in front of it',
+      'must be a host name; *. may precede it',
     ],
     ['Destination', 'header value', headers({ name: 'x-a', value: 'a\nb' }), 'must have no control characters and none beyond Latin-1'],
     ['Destination', 'header name', headers({ name: 'x a', value: 'b' }), 'must be a header name: letters, digits and -'],

@@ -63,7 +63,7 @@ describe('values that cannot be meant', () => {
     ),
     ...['organization.allowedHosts', 'egress.allowedHosts'].map((name) => [
       `${name}={https://a.example}`,
-      `${name} has "https://a.example": it must be a host name; *. may stand in front of it`,
+      `${name} has "https://a.example": it must be a host name; *. may precede it`,
     ]),
     ...['/api', '/console/a', '/ingest'].map((path) => [
       `console.basePath=${path}`,

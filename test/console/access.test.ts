@@ -75,7 +75,7 @@ test('a key whose answer was lost is made once, and shown after a second press',
   await form.getByLabel('Name').fill('Pipeline');
   await loseAnswer(page, '/api-keys');
   await form.getByRole('button', { name: 'Create key' }).click();
-  await form.getByRole('alert').getByText('It is not known whether this was done.').waitFor();
+  await form.getByRole('alert').getByText('It is unknown whether this was done.').waitFor();
   await form.getByRole('button', { name: 'Create key' }).click();
   await page.getByRole('dialog', { name: 'Store the key Pipeline' }).locator('code').filter({ hasText: /^ph_/ }).waitFor();
   expect(await keysNamed('Pipeline')).toHaveLength(1);

@@ -162,7 +162,7 @@ describe('the secret of an endpoint is rotated,', () => {
     await loseAnswer(page, '/rotate-secret');
     await rotate.click();
     const alert = question.getByRole('alert');
-    await alert.getByText('It is not known whether this was done.', { exact: false }).waitFor();
+    await alert.getByText('It is unknown whether this was done.', { exact: false }).waitFor();
     expect(await alert.textContent()).toContain('sends the same request: it is carried out once, and gives the same answer.');
     expect(await alert.textContent()).not.toContain('Nothing was changed.');
     expect(await accessibilityViolations(page)).toEqual([]);

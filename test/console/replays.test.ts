@@ -82,7 +82,7 @@ test('dead letters that are selected by keys and by mouse are sent again once, a
   const question = page.getByRole('dialog', { name: 'Send deliveries again?' });
   await question.getByText('The receiver gets it even if it has it already.').waitFor();
   await question.getByRole('button', { name: 'Send 3 deliveries again' }).click();
-  await question.getByText('It is not known whether this was done.').waitFor();
+  await question.getByText('It is unknown whether this was done.').waitFor();
   await question.getByRole('button', { name: 'Go on' }).click();
   await question.getByText('3 deliveries are sent again.').waitFor();
   await question.getByRole('link', { name: 'Show the new ones' }).waitFor();
@@ -114,7 +114,7 @@ test('selected dead letters are sent again once, also when the second press come
   await selection(page).getByRole('button', { name: 'Send again…' }).click();
   const question = page.getByRole('dialog', { name: 'Send deliveries again?' });
   await question.getByRole('button', { name: 'Send 2 deliveries again' }).click();
-  await question.getByText('It is not known whether this was done.').waitFor();
+  await question.getByText('It is unknown whether this was done.').waitFor();
   await question.getByRole('button', { name: 'Go on' }).click();
   await question.getByText('This request changed nothing.').waitFor();
   await page.clock.fastForward(121_000);

@@ -97,7 +97,7 @@ test('an event for a time is scheduled in the zone of the reader, and a second p
   await dialog.getByLabel('Time (UTC)').fill(at);
   await loseAnswer(page, '/send-event');
   await dialog.getByRole('button', { name: 'Schedule event' }).click();
-  await dialog.getByText('It is not known whether this was done.').waitFor();
+  await dialog.getByText('It is unknown whether this was done.').waitFor();
   await dialog.getByRole('button', { name: 'Schedule event' }).click();
   await stored(page).getByText('1 message is queued.').waitFor();
   const messages = await read(`outbound-messages?endpointId=${endpointId}`);

@@ -54,7 +54,7 @@ async function metric({ opsPort }: Role): Promise<string> {
   return (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
 }
 
-const refusal = 'is of the installation two, and POSTHORN_INSTALLATION is default';
+const refusal = 'belongs to the installation two, and POSTHORN_INSTALLATION is default';
 /** A busy machine starts a process in many seconds. */
 const patienceMs = 90_000;
 const becomesReady = (role: Role): Promise<void> => eventually(async () => expect((await readyz(role))[0]).toBe(200), patienceMs);

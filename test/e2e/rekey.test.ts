@@ -135,11 +135,11 @@ test('encryption keys are replaced under load without a restart: everything stil
   // The controller may have published the record once more in between, with what was in force before.
   expect([first.code, first.output]).toEqual([
     0,
-    expect.stringMatching(/^sealed anew: \d+ secrets, \d+ stored objects, \d+ records, \d+ webhook endpoints; 0 did not open$/m),
+    expect.stringMatching(/^resealed: \d+ secrets, \d+ stored objects, \d+ records, \d+ webhook endpoints; 0 did not open$/m),
   ]);
   expect(await keysInUse()).toEqual(['k2']);
   const again = await rekey();
-  expect([again.code, again.output]).toEqual([0, expect.stringContaining('sealed anew: 0 secrets, 0 stored objects, 0 records')]);
+  expect([again.code, again.output]).toEqual([0, expect.stringContaining('resealed: 0 secrets, 0 stored objects, 0 records')]);
 
   await put(next);
   await accepts(perSecond);

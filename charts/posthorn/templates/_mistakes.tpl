@@ -37,7 +37,7 @@ organization.namespace is {{ $v.organization.namespace }}: it must not be the na
 {{- range $name, $hosts := dict "organization.allowedHosts" $v.organization.allowedHosts "egress.allowedHosts" $v.egress.allowedHosts }}
 {{- range $hosts }}
 {{- if not (regexMatch "^(\\*\\.)?[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?$" .) }}
-{{ $name }} has {{ quote . }}: it must be a host name; *. may stand in front of it
+{{ $name }} has {{ quote . }}: it must be a host name; *. may precede it
 {{- end }}
 {{- end }}
 {{- end }}

@@ -125,7 +125,7 @@ async function untilFollowed(caches: ControllerCaches, store: CompleteStore, end
       const { items } = await store.list(kind, { limit: Number.MAX_SAFE_INTEGER });
       const isFollowed = items.every(({ metadata }) => caches[kind].get(metadata)?.metadata.resourceVersion === metadata.resourceVersion);
       if (isFollowed) break;
-      if (systemClock.now() > endMs) throw new PosthornError('UNAVAILABLE', 'the manifests were not judged within a minute');
+      if (systemClock.now() > endMs) throw new PosthornError('UNAVAILABLE', 'the manifests were not checked within a minute');
       await systemClock.sleep(lookMs);
     }
   }

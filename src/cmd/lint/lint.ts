@@ -173,7 +173,7 @@ function conditionFindings(object: PosthornObject<ConfigurationKind>, isPartial:
   const { kind, status } = object;
   const conditions: readonly Condition[] = status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === 'Ready');
-  if (ready === undefined) return [{ severity: 'error', reason: 'NotJudged', message: `the ${kind} was not judged` }];
+  if (ready === undefined) return [{ severity: 'error', reason: 'NotJudged', message: `the ${kind} was not checked` }];
   const told = (severity: LintFinding['severity'], reason: string, message: string): ConditionFinding => {
     const field = fieldOf(object, reason, message);
     return { severity, ...(field !== undefined && { field }), reason, message };

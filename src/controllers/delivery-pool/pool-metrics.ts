@@ -33,13 +33,13 @@ export class PoolMetrics {
     });
     this.#available = new Gauge({
       name: 'posthorn_pool_available',
-      help: 'The condition Available of each DeliveryPool: 1 while the pool has the pods that it wants, otherwise 0.',
+      help: 'The condition Available of each DeliveryPool: 1 while the pool has its desired pods, otherwise 0.',
       labelNames: ['pool'],
       registers,
     });
     this.#accepted = new Gauge({
       name: 'posthorn_pool_accepted',
-      help: 'The condition Accepted of each DeliveryPool: 0 while not all that it asks for is applied, otherwise 1. The leader reports it.',
+      help: 'The condition Accepted of each DeliveryPool: 0 while its spec is not applied in full, otherwise 1. The leader reports it.',
       labelNames: ['pool'],
       registers,
     });

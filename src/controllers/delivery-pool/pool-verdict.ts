@@ -84,7 +84,7 @@ export function autoscalingFinding(kind: AutoscalerKind, autoscaler: ClusterObje
       message: `the ${kind} does not scale: ${failing.message}`,
     };
   if (found.every((each) => each?.status === 'True')) return { status: 'True', reason: 'Scaling', message: `the ${kind} scales the pool` };
-  return { status: 'Unknown', reason: 'AutoscalerUnobserved', message: `the ${kind} has not said yet whether it can scale` };
+  return { status: 'Unknown', reason: 'AutoscalerUnobserved', message: `the ${kind} has not reported yet whether it can scale` };
 }
 
 /**

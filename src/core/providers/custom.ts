@@ -16,7 +16,7 @@ export const custom: ProviderDescriptor = {
   distinctContents: 'never',
   docs: {
     header:
-      'what `verification` says: `header`, `algorithm` (`sha1`, `sha256`, `sha512`), `encoding` (`hex`, `base64` with its padding), `prefix`',
+      'the fields of `verification`: `header`, `algorithm` (`sha1`, `sha256`, `sha512`), `encoding` (`hex`, `base64` with its padding), `prefix`',
     signed: 'the body',
     secret: 'any text',
     recognized: '',

@@ -42,6 +42,6 @@ export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode
   if (mode === 'mend' && changes.length > 0) await script.run(redis, keys.declared, ['correct', ...changes]);
   return wrong.map(({ account, noted, bytes }) => ({
     account,
-    complaint: `has ${bytes} finished bytes in shard ${shard}, and ${noted} are noted`,
+    complaint: `has ${bytes} finished bytes in shard ${shard}, and ${noted} are stored`,
   }));
 }

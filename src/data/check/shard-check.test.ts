@@ -111,7 +111,7 @@ test.each([
 describe('a message on its way to another shard', () => {
   const shards = 2;
   const findings = async () => (await checkShards({ redis: redis.client, prefix, shards })).findings;
-  const holdsNothing = () => ({ id: eventId, complaint: expect.stringMatching(/^has 0 unfinished parts, and 1 \d+ is noted of it$/) });
+  const holdsNothing = () => ({ id: eventId, complaint: expect.stringMatching(/^has 0 unfinished parts, and 1 \d+ is stored$/) });
   let eventId: string;
   let id: string;
   let key: string;

@@ -54,7 +54,7 @@ test('what is noted is what there is, also while messages are on their way', asy
 test('what is there, of which nothing is noted, is counted', async () => {
   const before = await figures();
   await redis.client.del(events, bytes);
-  expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is noted of it$/);
+  expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is stored$/);
   expect(await recount()).toBeGreaterThan(1);
   expect(await figures()).toEqual(before);
   expect(await complaints()).toEqual([]);
@@ -66,7 +66,7 @@ test('an event that is gone and noted, one that is noted wrongly, and figures of
   await redis.client.hset(events, { [event]: '7 100', gone: '1 100' });
   await redis.client.hset(bytes, { org_gone: '5', '*': '1' });
   expect(await complaints()).toEqual(
-    expect.arrayContaining(['has 0 unfinished parts, and 1 100 is noted of it', expect.stringMatching(/and 7 100 is noted of it$/)]),
+    expect.arrayContaining(['has 0 unfinished parts, and 1 100 is stored', expect.stringMatching(/and 7 100 is stored$/)]),
   );
   await recount();
   expect(await complaints()).toEqual([]);

@@ -30,10 +30,10 @@ export async function compareUnfinished(
   for (let first = 0; first < events.length; first += eventsPerStep) {
     const args = events.slice(first, first + eventsPerStep).flatMap((event) => [event, (messages.get(event) ?? []).join(' ')]);
     for (const [event = '', noted, holds] of rows(await checkScript.run(redis, keys.declared, [mode, ...args])))
-      wrong.push({ event, complaint: `has ${holds} unfinished parts, and ${noted} is noted of it` });
+      wrong.push({ event, complaint: `has ${holds} unfinished parts, and ${noted} is stored` });
   }
   for (const [account = '', noted, right] of rows(await checkScript.run(redis, keys.declared, [mode])))
-    wrong.push({ account, complaint: `has ${right} unfinished bytes in shard ${shard}, and ${noted} are noted` });
+    wrong.push({ account, complaint: `has ${right} unfinished bytes in shard ${shard}, and ${noted} are stored` });
   return wrong;
 }
 

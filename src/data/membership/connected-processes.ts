@@ -76,7 +76,7 @@ function refusesListing(error: unknown): boolean {
 function cannotList(cause: unknown): PosthornError {
   return new PosthornError(
     'INVALID_CONFIG',
-    'Redis does not tell which clients it has, so that nobody knows whether processes of an earlier release are running: allow the command CLIENT LIST',
+    'Redis does not list its clients, so processes of an earlier release cannot be ruled out: allow the command CLIENT LIST',
     { cause },
   );
 }

@@ -114,7 +114,7 @@ test('finished bytes are counted again after a replay, and a check finds wrong f
   expect(await complaints()).toEqual([]);
   const right = await finished();
   await redis.client.hset(keys.finishedBytes, { org_a: '5', org_gone: '7' });
-  expect(await complaints()).toEqual(expect.arrayContaining([expect.stringMatching(/finished bytes in shard 0, and 5 are noted$/)]));
+  expect(await complaints()).toEqual(expect.arrayContaining([expect.stringMatching(/finished bytes in shard 0, and 5 are stored$/)]));
   expect(await recountUnfinished({ redis: redis.client, prefix, shards: 1 })).toBeGreaterThan(0);
   expect(await finished()).toEqual(right);
   await redis.client.del(keys.finishedBytes);

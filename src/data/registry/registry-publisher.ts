@@ -125,7 +125,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
           throw new PosthornError('INTERNAL', `a registry script answered ${outcome}`);
       }
     }
-    throw new PosthornError('CONFLICT', `the record ${kind} ${id} is being written by somebody else`);
+    throw new PosthornError('CONFLICT', `the record ${kind} ${id} is being written by another process`);
   }
 
   async #change(

@@ -15,7 +15,7 @@ test('what is below a key prefix is of the installation that was there first; ot
   await expect(claimStore(place, 'default')).rejects.toMatchObject({
     code: 'INVALID_CONFIG',
     message: expect.stringMatching(
-      /"shared:" is of the installation two, and POSTHORN_INSTALLATION is default: .*a Redis or a key prefix of its own/,
+      /"shared:" belongs to the installation two, and POSTHORN_INSTALLATION is default: .*a Redis or a key prefix of its own/,
     ),
   });
   await claimStore({ ...place, prefix: 'own:' }, 'default');
@@ -38,6 +38,6 @@ test('who reads what controllers publish works with a store of its installation 
   await requireOwnStore(place, 'two');
   await expect(requireOwnStore(place, 'default')).rejects.toMatchObject({
     code: 'INVALID_CONFIG',
-    message: expect.stringContaining('is of the installation two, and POSTHORN_INSTALLATION is default'),
+    message: expect.stringContaining('belongs to the installation two, and POSTHORN_INSTALLATION is default'),
   });
 });

@@ -34,6 +34,6 @@ function refuseOther(prefix: string, noted: string | null, installation: string)
   if (noted === null || noted === installation) return;
   throw new PosthornError(
     'INVALID_CONFIG',
-    `what is in Redis below the key prefix ${JSON.stringify(prefix)} is of the installation ${noted}, and POSTHORN_INSTALLATION is ${installation}: each installation needs a Redis or a key prefix of its own`,
+    `what is in Redis below the key prefix ${JSON.stringify(prefix)} belongs to the installation ${noted}, and POSTHORN_INSTALLATION is ${installation}: each installation needs a Redis or a key prefix of its own`,
   );
 }

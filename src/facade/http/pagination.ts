@@ -51,7 +51,7 @@ export const cursorQuery = {
 };
 
 /** Text for descriptions of lists with filters. */
-export const pagesAreFilled = 'A page may be short: `hasMore` tells whether there are more.';
+export const pagesAreFilled = 'A page may be short: `hasMore` is true while there are more.';
 export const searchesEnd = 'With `where` a page may be empty and lead on.';
 export const unknownIds = 'A filter by an unknown id or event type without history is 404.';
 
@@ -63,7 +63,7 @@ export const cursorPaginationRecord = z
         'Whether there is a next page. A page is shorter than `limit` only at the end of the list, or when a filter matches so rarely that the search for more takes a second.',
       ),
     nextCursor: z.string().nullable().describe('What `cursor` of the next request is; null on the last page.'),
-    scanned: z.int().min(0).optional().describe('Of a list with filters: how many records, or index entries, were looked at for the page.'),
+    scanned: z.int().min(0).optional().describe('Of a list with filters: how many records, or index entries, were read for the page.'),
   })
   .meta({ id: 'CursorPagination', description: 'Where the next page begins.' });
 

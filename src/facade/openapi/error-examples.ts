@@ -21,7 +21,7 @@ const errorExamples: Record<ErrorCode, string | ((noun: string) => string)> = {
     noun === 'organization' ? 'There is no such organization, or these credentials have no rights in it.' : `There is no such ${noun}.`,
   METHOD_NOT_ALLOWED: 'PUT is not possible here; possible are GET, POST, HEAD.',
   REQUEST_TIMEOUT: 'The body did not arrive in time.',
-  CONFLICT: 'Somebody else has changed it meanwhile; read it and try again.',
+  CONFLICT: 'Another request has changed it meanwhile; read it and try again.',
   ALREADY_EXISTS: (noun) => `There is already ${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun} with the slug "orders".`,
   DUPLICATE_ROUTE: 'The route "orders" connects the same source and destinations.',
   FIELD_MANAGED: 'spec.name is managed by argocd; change it there.',

@@ -21,7 +21,7 @@ const taken = z.object({
 });
 const challenge = z
   .object({ challenge: z.string().describe('What was asked.') })
-  .describe('To the question by which Slack looks whether somebody is there.');
+  .describe('To the URL verification request of Slack.');
 
 const crcAnswer = z
   .object({ response_token: z.string().describe('The signed token.') })

@@ -82,8 +82,8 @@ export async function openApiDocument(families: readonly Family[], version: stri
 
 const description = [
   'Configuration and history of a webhook relay. Paths accept an id or a slug. Bodies are strict: an unknown field is refused and named;',
-  'read-only fields of a record, sent back, are ignored. Operations tell the scope that they need. Errors have the form `{error, message, code}`, of cron jobs `{error}`, of the webhook subscription API `{error, message, details}`;',
-  'the code stands in the header X-Error-Code of each. Every answer has the header X-Request-Id and, where requests are limited, X-RateLimit-Limit,',
+  'read-only fields of a record, sent back, are ignored. Operations name the scope that they need. Errors have the form `{error, message, code}`, of cron jobs `{error}`, of the webhook subscription API `{error, message, details}`;',
+  'the header X-Error-Code of each has the code. Every answer has the header X-Request-Id and, where requests are limited, X-RateLimit-Limit,',
   'X-RateLimit-Remaining and X-RateLimit-Reset. A write is programmed when it is answered, or the response has the header Warning;',
   'it has Idempotent-Replayed where it is the answer to an earlier request with the same Idempotency-Key.',
 ].join('\n');

@@ -32,7 +32,7 @@ export const importBodyBytes = 8 * 1024 * 1024;
 /** What an import takes beside its records; the head of an export document may stay where it is. */
 export const importFields = {
   conflictStrategy: z.enum(['skip', 'rename', 'overwrite']).describe('What happens to a record that is there already.'),
-  validateOnly: z.boolean().optional().describe('true: nothing is written, the answer says what would be.'),
+  validateOnly: z.boolean().optional().describe('true: nothing is written, the response lists what would be.'),
   version: documentHead.version.optional(),
   exportedAt: z.string().optional().describe('Of the export; ignored.'),
   organizationSlug: z.string().optional().describe('Of the export; ignored.'),

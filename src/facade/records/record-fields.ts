@@ -36,7 +36,7 @@ export const resourceRecord = z
   .meta({ id: 'Resource', description: 'What identifies a record, and its times.' });
 
 /** The description of a record. */
-export const shownDescription = z.string().nullable().describe('What this is for; null when nothing was said.');
+export const shownDescription = z.string().nullable().describe('What this is for; null when not given.');
 
 /** A related record, as it is expanded on read. */
 export const related = z

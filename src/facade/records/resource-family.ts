@@ -34,7 +34,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       answer: definition.isListedWhole
         ? {
             status: 200,
-            description: 'All of them or the page that is asked for, newest first.',
+            description: 'All of them or the requested page, newest first.',
             schema: z.object({ data: z.array(definition.item).describe('The records.') }),
           }
         : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },

@@ -22,7 +22,7 @@ const origin = z.strictObject({
 });
 const sharedFrom = origin.nullable().meta({
   id: 'SharedFrom',
-  description: 'The record of another organization that stands for this one; null: this one has its own content.',
+  description: 'The record of another organization that provides the content; null: this one has its own.',
 });
 
 /** Of the record of a kind that organizations can share. */

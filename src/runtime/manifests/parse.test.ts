@@ -78,13 +78,13 @@ describe('a manifest file', () => {
   });
 
   test.each([
-    ['a kind of somebody else', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}', /not a kind that Posthorn knows/],
+    ['a kind of somebody else', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}', /not a kind of Posthorn/],
     [
       'a pool of workers, which clusters have',
       'apiVersion: posthorn.dev/v1alpha1\nkind: DeliveryPool\nmetadata: {name: p}\nspec: {}',
       /standalone has workers of its own/,
     ],
-    ['a known kind of another version', 'apiVersion: posthorn.dev/v9\nkind: Route\nmetadata: {name: r}', /not a kind that Posthorn knows/],
+    ['a known kind of another version', 'apiVersion: posthorn.dev/v9\nkind: Route\nmetadata: {name: r}', /not a kind of Posthorn/],
     ['a misspelt field beside spec', 'apiVersion: posthorn.dev/v1alpha1\nkind: Route\nmetadata: {name: r}\nspce: {}', /spce/],
     ['text that is no object', 'just text', /expected object/],
     [

@@ -78,7 +78,7 @@ function refuseMarks(input: object): void {
   for (let value = left.pop(); value !== undefined; value = left.pop()) {
     for (const name of Object.keys(marks))
       if (has(value, name))
-        throw new CodeError(`The event has a member ${name}, which JSONata takes for a mark of its own; use JavaScript.`);
+        throw new CodeError(`The event has a member ${name}, which JSONata reserves for itself; use JavaScript.`);
     for (const member of Object.values(value)) if (typeof member === 'object' && member !== null) left.push(member);
   }
 }

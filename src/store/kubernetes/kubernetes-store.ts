@@ -252,7 +252,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   /** The API server ignores the uid in an apply to /status, but not the version. */
   async #versionWithUid(kind: Kind, key: Key, uid: string): Promise<string> {
     const { metadata } = await this.#get(kind, key);
-    if (metadata.uid !== uid) throw new PosthornError('CONFLICT', `${kind} ${key.name} has been made anew meanwhile`);
+    if (metadata.uid !== uid) throw new PosthornError('CONFLICT', `${kind} ${key.name} has been recreated meanwhile`);
     return metadata.resourceVersion;
   }
 }

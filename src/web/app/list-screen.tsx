@@ -140,7 +140,7 @@ export function ListScreen<Row>({
               <div className="table-foot" role="status">
                 <span>
                   {hasMore ? `${count(rows.length)} or more ${what}` : quantityOf(rows.length, what)}
-                  {scanned === null || scanned === rows.length ? '' : `, ${count(scanned)} looked at`}
+                  {scanned === null || scanned === rows.length ? '' : `, ${count(scanned)} read`}
                 </span>
                 {isCut ? <span>The list ends here. A filter finds older ones.</span> : null}
                 {hasMore && !readsOn ? (

@@ -11,7 +11,7 @@ function outcomeWords({ code, isUnknown, wasKeyed }: ApiError, within: string): 
   if (code === 'IDEMPOTENCY_CONFLICT') return 'This request changed nothing.';
   if (!isUnknown) return 'Nothing was changed.';
   const again = wasKeyed ? ` A second press${within} sends the same request: it is carried out once, and gives the same answer.` : '';
-  return `It is not known whether this was done.${again}`;
+  return `It is unknown whether this was done.${again}`;
 }
 
 /** Why the API did not do it, or that the result is unknown. What Git owns is changed there. `isKept`: a second press is the same request at any time. */

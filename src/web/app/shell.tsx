@@ -163,7 +163,7 @@ function TopBar({ session, isMenuOpen, onMenu, onSearch, onKeys }: TopBarProps):
         <Icon name="theme" />
       </button>
       {session.id === null ? (
-        <span className="tag wide-only" title="This installation listens on this machine alone, so it asks for no login.">
+        <span className="tag wide-only" title="This installation listens on this machine alone, so it requires no login.">
           local
         </span>
       ) : (

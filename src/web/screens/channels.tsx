@@ -83,7 +83,7 @@ export function Channels(): ReactElement {
               '{"name": "on call", "type": "email", "config": {"addresses": ["you@example.com"]}}',
             )}
           >
-            <p>A channel tells people of failures and recoveries: Slack, Teams, Discord, PagerDuty, e-mail or a webhook.</p>
+            <p>A channel reports failures and recoveries to people: Slack, Teams, Discord, PagerDuty, e-mail or a webhook.</p>
           </Empty>
         }
       />
@@ -124,7 +124,7 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
             write={switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) })}
           />
           <DeleteAct family="notification-channels" id={id} noun="channel" name={name} updatedAt={channel.updatedAt} onDeleted={onClose}>
-            <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
+            <p>Routes that name it lose it, and report no failures here any more.</p>
           </DeleteAct>
           <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>
             {test.isPending ? 'Sending…' : 'Send a test'}

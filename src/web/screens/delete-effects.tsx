@@ -20,7 +20,7 @@ export function DestinationEffect({ id }: { id: string }): ReactElement {
     <>
       <p>
         {routes.length === 0
-          ? `No route leads to it${isPart ? ', of those that were looked at' : ''}.`
+          ? `No route leads to it${isPart ? ', of those that were read' : ''}.`
           : `${isPart ? 'At least ' : ''}${quantity(routes.length, 'route leads', 'routes lead')} to it and ${routes.length === 1 ? 'loses' : 'lose'} it: ${listed(routes)}.`}
         {alone.length === 0 ? '' : ` No destination is left for the events of ${listed(alone)}.`}
       </p>

@@ -21,7 +21,7 @@ const reasons: Record<string, string> = {
   InFlightLimit: 'as many of its messages are queued as may be at a time',
   QuotaReached: 'the quota of the organization is reached',
   QueueFull: 'the queue of the organization is full',
-  RedisFull: 'Redis has no room for more',
+  RedisFull: 'Redis is full',
   TooManyReplays: 'as many replays run as may run in an organization',
 };
 
@@ -136,7 +136,7 @@ function WaitingNote({ reason, message }: { reason: string; message: string }): 
       <Icon name="warn" />
       <p>
         <strong>It waits: {reasons[reason] ?? message}.</strong> {reasons[reason] === undefined ? null : <WithLinks text={message} />} It
-        goes on by itself. <code>{reason}</code>
+        continues by itself. <code>{reason}</code>
       </p>
     </div>
   );

@@ -46,7 +46,7 @@ export function RetrySchedule({ waiting, delaysMs }: RetryScheduleProps): ReactE
         <p className="small muted">
           {delaysMs === null
             ? 'The waits after that are those of the installation.'
-            : `If each of them fails. A wait is up to ${jitterPercent} % longer or shorter by chance, and longer where the receiver asks for it.`}
+            : `If each of them fails. A wait is up to ${jitterPercent} % longer or shorter by chance, and longer where the receiver requests it.`}
           {last < maxAttempts && delaysMs !== null && expiresAt !== null
             ? ` It expires before ${quantity(maxAttempts - last, 'more attempt')}.`
             : ''}

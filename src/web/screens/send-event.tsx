@@ -117,7 +117,7 @@ function SendForm({ send, draft, onChange, onSent, close }: SendFormProps): Reac
           type="text"
           inputMode="numeric"
           autoComplete="off"
-          placeholder="As the event type and the endpoints say"
+          placeholder="As set at the event type and the endpoints"
           value={draft.expiry}
           onChange={({ target }) => change({ expiry: target.value })}
         />
@@ -162,7 +162,7 @@ function Sent({ sent, again, close }: { sent: SentEvent; again: () => void; clos
     <>
       <p role="status">
         {messagesQueued === 0
-          ? 'No subscription takes it, so nothing is sent. Its page says why.'
+          ? 'No subscription matches it, so nothing is sent. Its page shows why.'
           : `${quantity(messagesQueued, 'message')} ${messagesQueued === 1 ? 'is' : 'are'} queued.`}
       </p>
       <dl className="kv">

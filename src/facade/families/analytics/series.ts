@@ -47,7 +47,7 @@ const sums = {
   movedAway: ofSome.describe('Failed at a destination and went to its failover.'),
   retried: ofSome.describe('Failed attempts after which another one was planned.'),
   attempts: ofSome.describe('All attempts; a batch has one.'),
-  circuitsOpened: ofSome.describe('Circuits that opened. A probe that fails goes on with the same opening.'),
+  circuitsOpened: ofSome.describe('Circuits that opened. A failed probe continues the same opening.'),
   backlog: z
     .number()
     .nullable()
@@ -63,7 +63,7 @@ const sums = {
 export const seriesRecord = z
   .object({
     from: timestamp.describe('Begin of the first step.'),
-    to: timestamp.describe('End of the last step, not included. Ask from here to go on.'),
+    to: timestamp.describe('End of the last step, not included. Continue from here.'),
     step: z.string().describe('Length of a step, such as 5m.'),
     now: z
       .object({
@@ -97,7 +97,7 @@ export const getSeries = operation({
   operationId: 'getAnalyticsSeries',
   summary: 'Time series of the organization, a source, a route or a destination',
   description:
-    'Also of what is deleted, by its id, as long as figures are kept. Steps are counted from 1970 (UTC), and the range holds those that begin in it: two calls whose ranges adjoin have each step once. A step that is not kept for the range is 400 and says which one is.',
+    'Also of what is deleted, by its id, as long as figures are kept. Steps are counted from 1970 (UTC), and the range holds those that begin in it: two calls whose ranges adjoin have each step once. A step that is not kept for the range is 400 with the steps that are.',
   scope: 'read',
   query,
   answer: { status: 200, description: 'The series.', schema: seriesRecord },

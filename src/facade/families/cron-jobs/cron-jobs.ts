@@ -58,7 +58,7 @@ export const cronJobs: Family = {
       }),
       answer: {
         status: 200,
-        description: 'The cron jobs by name: at most 1000, or the page that is asked for.',
+        description: 'The cron jobs by name: at most 1000, or the requested page.',
         schema: z.object({ cronJobs: z.array(cronJobItem).describe('The jobs.') }),
       },
       handle: async (call) => {

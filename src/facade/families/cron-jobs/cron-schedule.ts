@@ -53,7 +53,7 @@ export const listCronSchedule = operation({
     description: `Jobs that run in that time, by name, with ${maxRuns} runs in all, and those at the time of the last one.`,
     schema: z.object({
       from: timestamp.describe('Every run is later.'),
-      to: timestamp.describe(`No run is later. Earlier than asked for where there are more than ${maxRuns} runs.`),
+      to: timestamp.describe(`No run is later. Earlier than requested where there are more than ${maxRuns} runs.`),
       jobs: z.array(scheduledJob).describe('The jobs.'),
     }),
   },

@@ -51,5 +51,5 @@ const stateTexts = { delivered: 'was delivered', retrying: 'waits for its next a
 
 function contentOf({ isTest, type, route, destination, count }: ChannelAlert): string {
   if (isTest) return 'It is a test of the channel: nothing has happened.';
-  return `It tells ${type} of the route ${route.id} and the destination ${destination.id}, for ${counted(count, 'message or transition', 'messages or transitions')}.`;
+  return `It reports ${type} of the route ${route.id} and the destination ${destination.id}, for ${counted(count, 'message or transition', 'messages or transitions')}.`;
 }

@@ -131,7 +131,7 @@ function queuedStep({ createdAtMs, isForWebhook, routeId, destinationId, replaye
   return happened(
     createdAtMs,
     'matched',
-    destinationId === null ? 'The route judged the event.' : `${by}, and the message was queued.`,
+    destinationId === null ? 'The route evaluated the event.' : `${by}, and the message was queued.`,
     data,
   );
 }

@@ -131,7 +131,7 @@ function read(call: Call, replay: Replay): Advice[] {
   const { destinations, routes, endpointIds, applicationIds } = namedIn(call, replay);
   const lists = [destinations.map(idOf), routes.map(idOf), endpointIds, applicationIds];
   const ids = lists.find((each) => each.length > 0) ?? [];
-  return ids.map((id) => advise('Read what it sends to: its explanation says what is wrong.', 'GET', `/explain/${id}`));
+  return ids.map((id) => advise('Read the explanation of its target for the cause.', 'GET', `/explain/${id}`));
 }
 
 async function adviceOnReplayWait(call: Call, replay: Replay, reason: ReplayWait): Promise<Advice[]> {
@@ -156,13 +156,13 @@ async function adviceOnReplayWait(call: Call, replay: Replay, reason: ReplayWait
     }
     case 'InFlightLimit':
     case 'TargetFull':
-      return [{ text: 'Wait: it goes on by itself as the receiver takes what is queued.' }, ...read(call, replay)];
+      return [{ text: 'Wait: it continues by itself as the receiver accepts queued messages.' }, ...read(call, replay)];
     case 'QuotaReached':
-      return [{ text: 'Have the monthly messages of the organization raised, or wait for the next month in UTC: it goes on by itself.' }];
+      return [{ text: 'Have the monthly messages of the organization raised, or wait for the next month in UTC: it continues by itself.' }];
     case 'QueueFull':
-      return [{ text: 'Wait: it goes on by itself once fewer messages of the organization are queued.' }];
+      return [{ text: 'Wait: it continues by itself once fewer messages of the organization are queued.' }];
     case 'RedisFull':
-      return [{ text: 'Give Redis more memory, or wait until it has room: it goes on by itself.' }];
+      return [{ text: 'Give Redis more memory, or wait until memory is free: it continues by itself.' }];
     case 'TooManyReplays':
       return [advise('Read which replays run; cancel one, or wait for the first to end.', 'GET', '/replays?phase=Running')];
   }

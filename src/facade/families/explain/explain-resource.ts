@@ -60,7 +60,7 @@ function moreOf(call: Call, object: PosthornObject<ServedKind>, id: string): Pro
 const stateTexts = {
   ready: 'is ready',
   not_ready: 'is not ready',
-  unknown: 'has not been looked at by the controller yet',
+  unknown: 'has not been reconciled by the controller yet',
   disabled: 'is disabled',
 } as const;
 

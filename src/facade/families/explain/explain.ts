@@ -51,7 +51,7 @@ export const explain: Family = {
       operationId: 'explain',
       summary: 'Explain an event, a message or a resource',
       description:
-        'By its id: of an event, delivery, message, cron execution or alert, of any resource, also a deleted one as far as it is known, or of the organization. That of an API key needs the role admin.',
+        'By its id: of an event, delivery, message, cron execution or alert, of any resource, also a deleted one while it is known, or of the organization. That of an API key needs the role admin.',
       scope: 'read',
       isScan: true,
       answer: { status: 200, description: 'Its story.', schema: explanation },

@@ -43,7 +43,7 @@ export type Advice = z.input<typeof advice>;
 
 export const explanation = z
   .object({
-    id: z.string().describe('The id that was asked for.'),
+    id: z.string().describe('The requested id.'),
     kind: z.string().describe('What it is the id of, such as delivery or route.'),
     summary: z.string().describe('The whole in one sentence.'),
     state: z

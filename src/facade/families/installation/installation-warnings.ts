@@ -71,7 +71,7 @@ export function poolWarnings(pools: readonly PoolReport[] | null, namespace: str
     return [
       {
         part: 'pools',
-        message: 'There is no report of the DeliveryPools of the last minute. Their replicas and conditions are not known.',
+        message: 'There is no report of the DeliveryPools in the last minute. Their replicas and conditions are unknown.',
         action: 'See whether a controller leads, and whether all controllers run this version.',
       },
     ];
@@ -110,7 +110,7 @@ export function processWarnings(processes: readonly ConnectedProcess[], layout: 
   return [
     {
       part: 'processes',
-      message: `Processes of another release are connected, which knows another layout of the data: ${shown.join(', ')}${others.length > shown.length ? ` and ${others.length - shown.length} more` : ''}.`,
+      message: `Processes of another release are connected, which uses another layout of the data: ${shown.join(', ')}${others.length > shown.length ? ` and ${others.length - shown.length} more` : ''}.`,
       action: 'Finish the upgrade of all roles, then run posthorn migrate.',
     },
   ];

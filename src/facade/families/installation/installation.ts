@@ -24,7 +24,7 @@ const count = z.int().min(0);
 const part = z.enum(['redis', 'pools', 'workers', 'processes', 'resources', 'shards']);
 
 const replicas = z.object({
-  wanted: count.describe('Pods that the pool wants now.'),
+  wanted: count.describe('Desired pods of the pool.'),
   ready: count.describe('Pods that are ready.'),
 });
 const condition = z.object({
@@ -50,14 +50,14 @@ const worker = z.object({
   pool: z.string().describe('Its pool.'),
   isAlive: z.boolean().describe('False: it misses its heartbeats, or has ended.'),
   slots: count.nullable().describe('Attempts that it can run at the same time; null: it is ending.'),
-  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not say it.'),
+  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not report it.'),
   lastSeenAt: timestamp.nullable().describe('Its last heartbeat; null: it has ended.'),
 });
 const processOf = z.object({
   role: z.string().describe('Role of the process.'),
   address: z.string().describe('Where it connects from.'),
-  layout: count.describe('Layout of the data that its release knows.'),
-  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not say it.'),
+  layout: count.describe('Layout of the data of its release.'),
+  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not report it.'),
   connectedSeconds: count.describe('For how long it is connected.'),
 });
 const shard = z.object({
@@ -76,15 +76,15 @@ const server = z.object({
   limitBytes: count.nullable().describe('Its `maxmemory`, else `POSTHORN_REDIS_MEMORY_LIMIT`; null: neither is set.'),
   evictionPolicy: z.string().describe('Its `maxmemory-policy`.'),
   appendOnly: z.boolean().describe('Whether it writes an append-only file.'),
-  snapshotAt: timestamp.nullable().describe('Its last snapshot, or its start when it has made none; null: it does not say.'),
+  snapshotAt: timestamp.nullable().describe('Its last snapshot, or its start when it has made none; null: unknown.'),
   replicas: count.describe('Connected replicas.'),
 });
 
 const record = z
   .object({
-    version: z.string().describe('Version of the process that answers.'),
+    version: z.string().describe('Version of the responding process.'),
     mode: z.enum(['standalone', 'cluster']).describe('Whether it runs as one process or in Kubernetes.'),
-    layout: count.describe('Layout of the data that this release knows.'),
+    layout: count.describe('Layout of the data of this release.'),
     versions: z
       .array(runningVersion)
       .describe('Versions of Posthorn that run, the latest first; more than one while a rollout is under way.'),

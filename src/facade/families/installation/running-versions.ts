@@ -6,7 +6,7 @@ import type { Warning } from './installation-warnings.ts';
 const count = z.int().min(0);
 
 export const runningVersion = z.object({
-  version: z.string().nullable().describe('Version of Posthorn; null: it is not known.'),
+  version: z.string().nullable().describe('Version of Posthorn; null: unknown.'),
   workers: count.nullable().describe('Delivery workers that live and run it; null: the workers could not be read.'),
   processes: z
     .array(
@@ -65,7 +65,7 @@ export function versionWarnings(versions: readonly RunningVersion[]): Warning[] 
     {
       part: 'processes',
       message: `Several versions of Posthorn run: ${running.join('; ')}.`,
-      action: 'Finish the rollout of all roles. Releases that do not tell their version are shown as unknown.',
+      action: 'Finish the rollout of all roles. Releases that do not report their version are shown as unknown.',
     },
   ];
 }

@@ -43,7 +43,7 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
     operationId: 'getManifestPatch',
     summary: 'Write a change as a patch of the manifest',
     description:
-      'For Git, where it owns fields that are to change. The change is judged as a `PATCH` of the record is. Nothing is written.',
+      'For Git, where it owns fields that are to change. The change is validated as a `PATCH` of the record is. Nothing is written.',
     scope: 'write',
     looksOnly: true,
     body: z.strictObject({ change: z.record(z.string(), z.unknown()).describe('Body of a `PATCH` of the record.') }),

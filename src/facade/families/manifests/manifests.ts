@@ -16,7 +16,7 @@ import { withMaskedHeaders } from './manifest-secrets.ts';
 const owner = z
   .object({
     path: z.string().describe('The field, as FIELD_MANAGED names it: `spec.http.url`.'),
-    pointer: z.string().nullable().describe('JSON Pointer of the field in the manifest; null: nothing stands there.'),
+    pointer: z.string().nullable().describe('JSON Pointer of the field in the manifest; null: nothing is there.'),
     field: z.string().nullable().describe('Field of the record that shows it; null: the API changes nothing of this resource.'),
     managers: z.array(z.string()).describe('Who owns it, such as `argocd` or `kubectl`.'),
   })
@@ -52,7 +52,7 @@ const answer = z
       .describe('The custom resource, without what the server sets.'),
     isLocked: z.boolean().describe('Whether the API changes nothing of it, since a manifest declares the whole.'),
     owners: z.array(owner).describe('Fields of the spec that others than the API own: a change of them is FIELD_MANAGED.'),
-    conditions: z.array(condition).describe('What the controller says of it.'),
+    conditions: z.array(condition).describe('What the controller reports about it.'),
   })
   .meta({ id: 'Manifest' });
 

@@ -37,7 +37,7 @@ export const cancelDeliveries = [
     path: '/deliveries/{id}/cancel',
     operationId: 'cancelDelivery',
     summary: 'Cancel a delivery',
-    description: `${cancelDescription} Its deadLetterReason is \`cancelled\`. One that was cancelled before is answered alike.`,
+    description: `${cancelDescription} Its deadLetterReason is \`cancelled\`. One that was cancelled before has the same response.`,
     scope: 'write',
     answer: {
       status: 200,

@@ -76,7 +76,7 @@ const ofDelivery = {
 };
 type OfDelivery = z.output<z.ZodObject<typeof ofDelivery>>;
 const byDelivery =
-  '`routeId`, `destinationId`, `errorType`, `responseStatus`, `attemptsMin`, `attemptsMax`, `failedFrom` and `failedTo` select events with a delivery that meets all of them; of more than 1,000 deliveries the first 1,000 are judged. Without `to` the events may be in the order of the first such delivery.';
+  '`routeId`, `destinationId`, `errorType`, `responseStatus`, `attemptsMin`, `attemptsMax`, `failedFrom` and `failedTo` select events with a delivery that meets all of them; of more than 1,000 deliveries the first 1,000 are evaluated. Without `to` the events may be in the order of the first such delivery.';
 
 export const events: Family = {
   name: 'Events',

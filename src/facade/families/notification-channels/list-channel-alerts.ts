@@ -16,7 +16,7 @@ const channelAlertRecord = z
     isTest: z.boolean().describe('It was a test: nothing has happened.'),
     route: named('route').nullable().describe('null for a test.'),
     destination: named('destination').nullable().describe('null for a test.'),
-    count: z.int().describe('How many messages, or transitions, it stands for.'),
+    count: z.int().describe('How many messages, or transitions, it reports.'),
     status: z
       .enum(['delivered', 'retrying', 'failed'])
       .describe('What became of it; `retrying`: the last attempt failed, and there will be another one.'),

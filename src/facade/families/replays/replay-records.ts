@@ -55,7 +55,7 @@ export const replayRecord = z
     suspend: shownField(spec.suspend),
     cancel: shownField(spec.cancel),
     phase: replayPhase,
-    plan: plan.nullable().describe('What the plan has found by now; null before it.'),
+    plan: plan.nullable().describe('What the plan has found so far; null before it.'),
     queued: count.describe('Messages that were queued.'),
     skipped: count.describe('Originals that were not replayed.'),
     skippedByReason: z.record(z.string(), count).describe('The same by reason.'),

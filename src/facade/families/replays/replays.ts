@@ -57,7 +57,7 @@ export const replays: Family = {
       operationId: 'createReplay',
       summary: 'Create a replay',
       description:
-        'A worker plans it and then queues what was found, unless it is a dry run. At most 10 of an organization run at a time. An equal replay under a name that was used in the last 90 days is not run again. With a header x-posthorn-hop above 8 it is refused: own events of Posthorn go round in a loop.',
+        'A worker plans it and then queues what was found, unless it is a dry run. At most 10 of an organization run at a time. An equal replay under a name that was used in the last 90 days is not run again. With a header x-posthorn-hop above 8 it is refused: own events of Posthorn are in a loop.',
       scope: 'write',
       body: newReplayBody,
       readOnly: [...readOnly, 'slug'],

@@ -17,7 +17,7 @@ export const routeBulkOperations: readonly Operation[] = [
     requestExample: { ids: ['orders', 'invoices'], isActive: false },
     answer: {
       status: 200,
-      description: 'How many have the state that was asked for.',
+      description: 'How many have the requested state.',
       schema: z.object({
         success: z.literal(true).describe('It is done.'),
         updated: z.int().min(0).describe('How many have the state now.'),

@@ -29,8 +29,8 @@ export const routeImportOperation: Operation = operation({
   operationId: 'importRoutes',
   summary: 'Import routes',
   description: [
-    `Takes an export document, or its records, at most ${maxImported}: all of them, or none. What a route refers to must be there by its slug;`,
-    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes that',
+    `Accepts an export document, or its records, at most ${maxImported}: all of them, or none. What a route refers to must be there by its slug;`,
+    'what is missing is in `errors`. Conflicts, with routes that are there, are decided by name. Two routes that',
     'connect the same source and destinations, there or in the document, are an error, but with rename.',
   ].join(' '),
   scope: 'write',

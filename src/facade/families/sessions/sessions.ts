@@ -53,7 +53,7 @@ export const sessions: Family = {
   name: 'Sessions',
   noun: 'session',
   description:
-    'Browsers that have logged in. The cookie `posthorn_session` stands in for the credential that began the session, as long as that one is accepted; requests that are not GET or HEAD need the header `X-Posthorn-CSRF`, too.',
+    'Browsers that have logged in. The cookie `posthorn_session` replaces the credential that began the session, as long as that one is accepted; requests that are not GET or HEAD need the header `X-Posthorn-CSRF`, too.',
   operations: [
     operation({
       method: 'POST',

@@ -99,12 +99,12 @@ export function cancelBody<Filter extends z.ZodType>(filter: Filter) {
 
 export const cancelledByFilter = z
   .object({
-    matched: count.describe('How many met the filter, of those that this request looked at.'),
+    matched: count.describe('How many met the filter, of those that this request read.'),
     ...cancelCounts,
-    scanned: count.describe('How many records, or index entries, were looked at.'),
+    scanned: count.describe('How many records, or index entries, were read.'),
     upTo: timestamp.describe('What was created later is left alone.'),
     dryRun: z.boolean().describe('Whether nothing was cancelled.'),
-    nextCursor: z.string().nullable().describe('What `cursor` of the next request is; null: all was looked at.'),
+    nextCursor: z.string().nullable().describe('The `cursor` of the next request; null: all was read.'),
   })
   .meta({ id: 'CancelledByFilter', description: 'What a step of a cancel by filter did.' });
 

@@ -30,7 +30,7 @@ export function namedQuery(what: string, more = '') {
 
 export const whereQuery = text(1, celLimits.sourceLength)
   .optional()
-  .describe('CEL over event, labels, metadata and headers; a page looks at up to 10,000 records for up to 500 ms.');
+  .describe('CEL over event, labels, metadata and headers; a page reads up to 10,000 records for up to 500 ms.');
 
 /** What lists of deliveries and of messages to endpoints, and of events by these, are narrowed by. */
 export const outcomeParameters = {

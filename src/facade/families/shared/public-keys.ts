@@ -12,7 +12,7 @@ export const publicKeyFields = {
       z
         .object({
           publicKey: z.string().describe('`whpk_` followed by base64.'),
-          expiresAt: timestamp.nullable().describe('Until when it signs, too. Null: as long as it stands in the Secret.'),
+          expiresAt: timestamp.nullable().describe('When it stops signing. Null: as long as it is in the Secret.'),
         })
         .meta({ id: 'PreviousPublicKey' }),
     )

@@ -89,7 +89,7 @@ export function importOperation<K extends ServedKind>(imported: Imported<K>): Op
     operationId,
     summary: `Import ${collection}`,
     description: [
-      `Takes an export document, or its records, at most ${maxImported}. Each record is judged by itself; what fails does not hold up the others.`,
+      `Accepts an export document, or its records, at most ${maxImported}. Each record is validated separately; one that fails does not hold up the others.`,
       description,
     ].join(' '),
     scope: 'write',

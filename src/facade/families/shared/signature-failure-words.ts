@@ -28,7 +28,7 @@ export function signatureFailureInWords(
       return secondsBehind > 0
         ? {
             message: `The time that was signed is ${secondsBehind} s old; ${toleranceSeconds} s are allowed.`,
-            advice: 'Synchronize the clock of the sender. A request that waited, or that was recorded and sent again, must be signed anew.',
+            advice: 'Synchronize the clock of the sender. A request that waited, or that was recorded and sent again, must be signed again.',
           }
         : {
             message: `The time that was signed is ${-secondsBehind} s in the future; ${toleranceSeconds} s are allowed.`,
@@ -43,7 +43,7 @@ export function signatureFailureInWords(
       return { message: 'The body is not the one whose digest the URL has as bodySHA256.', advice: unchangedBody };
     case 'body_is_handshake_token':
       return {
-        message: 'The body is a text that the handshake crc_token signs for whoever asks, so a signature of it proves nothing.',
+        message: 'The handshake crc_token signs such a body for anybody, so its signature proves nothing.',
         advice: 'Let the sender send JSON, or remove the handshake of the source.',
       };
     case 'no_secret_matches':
@@ -65,7 +65,7 @@ export function signatureFailureInWords(
       };
     case 'secret_unreadable':
       return {
-        message: 'A signing secret of the source cannot be decrypted, so nobody can tell whether the request is signed with it.',
+        message: 'A signing secret of the source cannot be decrypted, so signatures with it cannot be verified.',
         advice: 'Give ingest the encryption key with which the secret was sealed, or set the signing secret of the source again.',
       };
     default:

@@ -40,7 +40,7 @@ export const sourceSignatureFailures = operation({
   path: '/sources/{id}/signature-failures',
   operationId: 'getSourceSignatureFailures',
   summary: 'Read why signatures of a source failed',
-  description: `The last ${maxSignatureFailures} failures by reason and address, for 24 hours after the last request of each. They are there about a second after the request. Senders are not told the reason.`,
+  description: `The last ${maxSignatureFailures} failures by reason and address, for 24 hours after the last request of each. They are there about a second after the request. Senders do not receive the reason.`,
   scope: 'read',
   answer: {
     status: 200,

@@ -18,8 +18,8 @@ const portableSource = z
     slug: recordIdentity.slug,
     description: shownDescription,
     ...sourceSettings.shape,
-    hasVerifyToken: z.boolean().describe('Whether it has a verify token, which is to be sent anew after an import.'),
-    hasSigningSecret: z.boolean().describe('Whether it has a signing secret, which is to be sent anew after an import.'),
+    hasVerifyToken: z.boolean().describe('Whether it has a verify token, which must be sent again after an import.'),
+    hasSigningSecret: z.boolean().describe('Whether it has a signing secret, which must be sent again after an import.'),
     isActive: z.boolean().describe('Whether it is enabled.'),
   })
   .meta({ id: 'PortableSource' });
@@ -67,7 +67,7 @@ export function sourceImportOperation(definition: ResourceFamilyDefinition<'Sour
     collection: 'sources',
     operationId: 'importSources',
     description:
-      'Conflicts are decided by slug. A record that has a signing secret or a verify token and does not say which is imported disabled; with overwrite it keeps the stored one. Without its signing secret it cannot be enabled: `awaitsSigningSecret`.',
+      'Conflicts are decided by slug. A record whose signing secret or verify token is missing is imported disabled; with overwrite it keeps the stored one. Without its signing secret it cannot be enabled: `awaitsSigningSecret`.',
     example: { name: 'GitHub', slug: 'github', provider: 'github', isActive: true },
     portable: { hasVerifyToken: z.boolean().optional(), hasSigningSecret: z.boolean().optional() },
     bodyOf,

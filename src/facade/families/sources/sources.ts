@@ -87,7 +87,7 @@ const body = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'A question that the sender asks before it sends events. crc_token is answered with the signing secret. It is answered whatever allowedMethods says, and is no event.',
+      'A verification request of the sender before it sends events. crc_token is answered with the signing secret. It is answered regardless of allowedMethods, and is no event.',
     ),
   verifyToken: z
     .string()

@@ -18,7 +18,7 @@ export const fields: FormField[] = [
   {"name":"dedupStrategy","help":"What makes two events the same: the delivery id of the provider, where there is one (auto) or always (provider_id), the body, the header Idempotency-Key, or nothing.","node":{"kind":"choice","values":["auto","provider_id","payload_hash","idempotency_key","none"]},"default":"auto"},
   {"name":"dedupHeader","help":"Header that contains the id, instead of the usual one.","node":{"kind":"text"},"isNullable":true},
   {"name":"dedupWindowHours","help":"Hours for which the same event is a duplicate.","node":{"kind":"number"},"default":24},
-  {"name":"handshake","help":"A question that the sender asks before it sends events. crc_token is answered with the signing secret. It is answered whatever “Allowed methods” says, and is no event.","node":{"kind":"choice","values":["hub_challenge","validation_token","challenge","crc_token","cloudevents"]},"isNullable":true},
+  {"name":"handshake","help":"A verification request of the sender before it sends events. crc_token is answered with the signing secret. It is answered regardless of “Allowed methods”, and is no event.","node":{"kind":"choice","values":["hub_challenge","validation_token","challenge","crc_token","cloudevents"]},"isNullable":true},
   {"name":"verifyToken","help":"With handshake hub_challenge: what hub.verify_token must be. It is not shown again. Emptied, it is removed: every subscription is confirmed.","node":{"kind":"text","isSecret":true},"isNullable":true,"when":{"field":"handshake","values":["hub_challenge"]}},
   {"name":"allowedMethods","help":"Methods that the provider may use; 405 to others.","node":{"kind":"choices","values":["POST","PUT","PATCH","GET","DELETE"]},"default":["POST"]},
 ];

@@ -9,6 +9,6 @@ export const fields: FormField[] = [
   {"name":"rateLimitPerSecond","help":"Messages in a second, to all its endpoints together.","node":{"kind":"number"},"default":100},
   {"name":"rateLimitPerMinute","help":"Messages in a minute.","node":{"kind":"number"},"default":1000},
   {"name":"rateLimitPerHour","help":"Messages in an hour.","node":{"kind":"number"},"default":10000},
-  {"name":"disabledReason","help":"Why it is disabled. Enabling it takes the reason away.","node":{"kind":"text"},"isNullable":true},
+  {"name":"disabledReason","help":"Why it is disabled. Enabling it removes the reason.","node":{"kind":"text"},"isNullable":true},
   {"name":"disableAfterHours","help":"Hours of uninterrupted failure after which an endpoint is disabled. 0: never. Default: that of the application, then POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS.","node":{"kind":"number"},"isNullable":true},
 ];

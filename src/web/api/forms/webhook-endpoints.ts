@@ -20,6 +20,6 @@ export const fields: FormField[] = [
   {"name":"circuitFailureThreshold","help":"Consecutive failed attempts that open the circuit.","node":{"kind":"number"},"default":5},
   {"name":"circuitSuccessThreshold","help":"Successful probes that close the circuit.","node":{"kind":"number"},"default":2},
   {"name":"circuitCooldownSeconds","help":"Seconds that an open circuit waits before it is probed.","node":{"kind":"number"},"default":60},
-  {"name":"disabledReason","help":"Why it is disabled. Enabling it takes the reason away.","node":{"kind":"text"},"isNullable":true},
+  {"name":"disabledReason","help":"Why it is disabled. Enabling it removes the reason.","node":{"kind":"text"},"isNullable":true},
   {"name":"disableAfterHours","help":"Hours of uninterrupted failure after which an endpoint is disabled. 0: never. Default: that of the application, then POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS.","node":{"kind":"number"},"isNullable":true},
 ];

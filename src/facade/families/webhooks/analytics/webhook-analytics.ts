@@ -36,14 +36,14 @@ const overview = z
         totalDeliveries: count.describe('Messages that ended in the range: successCount and failedCount.'),
         successCount: count.describe('Messages that were delivered.'),
         failedCount: count.describe(
-          'Messages that were given up in the range: they became dead letters (dlqCount), or their transform failed. Archived ones count on. Not the status `failed`, which is a failed attempt that is tried again: such messages stand in pendingCount.',
+          'Messages that were given up in the range: they became dead letters (dlqCount), or their transform failed. Archived ones count on. Not the status `failed`, which is a failed attempt that is tried again: such messages count in pendingCount.',
         ),
         pendingCount: count.describe(
           'Messages that wait now: for their first attempt (status `pending`) or for a retry (status `failed`).',
         ),
         processingCount: count.describe('Are being delivered, now.'),
         dlqCount: count.describe(
-          'Messages that became dead letters in the range, a part of failedCount; those that were archived or sent again since, too. How many there are now says /outbound-messages/dlq/stats.',
+          'Messages that became dead letters in the range, a part of failedCount; those that were archived or sent again since, too. /outbound-messages/dlq/stats returns the current number.',
         ),
         successRate: z.number().nullable().describe('Percent of totalDeliveries; null without any.'),
       })

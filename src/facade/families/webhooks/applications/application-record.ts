@@ -22,7 +22,7 @@ export const applicationFields = {
   rateLimitPerMinute: shownField(rateLimits.perMinute),
   rateLimitPerHour: shownField(rateLimits.perHour),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
-  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
+  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it removes the reason.'),
   disableAfterHours: shownField(webhookApplication.spec.shape.disableAfterHours).nullable(),
 };
 

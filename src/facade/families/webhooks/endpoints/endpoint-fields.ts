@@ -67,7 +67,7 @@ export const endpointFields = {
   payloadForm: shownField(spec.payloadForm),
   signatureScheme: shownField(spec.signatureScheme, schemeText),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
-  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
+  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it removes the reason.'),
   disableAfterHours: shownField(spec.disableAfterHours).nullable(),
 };
 

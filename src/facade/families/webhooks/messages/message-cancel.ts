@@ -43,7 +43,7 @@ export const cancelMessages = [
     path: '/outbound-messages/{id}/cancel',
     operationId: 'cancelOutboundMessage',
     summary: 'Cancel a message',
-    description: `${cancelDescription} ${asDeadLetter} One that was cancelled before is answered alike.`,
+    description: `${cancelDescription} ${asDeadLetter} One that was cancelled before has the same response.`,
     scope: 'write',
     answer: {
       status: 200,

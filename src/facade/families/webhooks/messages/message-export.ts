@@ -54,7 +54,7 @@ const query = z.object({
   applicationId: id
     .optional()
     .describe(
-      'Of messages to endpoints of this application; of events those that have such messages, or were sent to this application alone. Of an event with very many messages the first 1,000 are looked at.',
+      'Of messages to endpoints of this application; of events those that have such messages, or were sent to this application alone. Of an event with very many messages the first 1,000 are read.',
     ),
   ...ofMessages,
   limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
@@ -80,7 +80,7 @@ export const messageExport: Family = {
       summary: 'Export events or messages',
       description:
         'Newest first. CSV is RFC 4180 with a header row; objects are JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
-        'An export that breaks off lacks its last line. With more records than `limit`, the next export goes on with the `cursor` of this one: ' +
+        'An export that breaks off lacks its last line. With more records than `limit`, the next export continues with the `cursor` of this one: ' +
         '`pagination.nextCursor` of JSON, the header X-Next-Cursor of CSV; X-Has-More is true or false, and Link has the address of the next export. ' +
         unknownIds,
       scope: 'read',

@@ -37,7 +37,7 @@ export const messageRecord = z
     applicationName: z.string().nullable().describe('null when the application is gone.'),
     endpointId: z.string().describe('Id of the endpoint.'),
     endpointUrl: z.string().nullable().describe('null when the endpoint is gone.'),
-    subscriptionId: z.string().nullable().describe('Id of the subscription; null when none was asked.'),
+    subscriptionId: z.string().nullable().describe('Id of the subscription; null when none was evaluated.'),
     status: messageStatus,
     attempts: z.int().min(0).describe('Attempts that were made.'),
     maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),

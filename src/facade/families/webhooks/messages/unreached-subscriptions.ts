@@ -60,8 +60,8 @@ export const unreachedSubscriptions = z
     total: z.int().describe('How many.'),
     byReason: z.record(z.string(), z.int()).describe('How many of each.'),
     subscriptions: z.array(subscription).describe('The first 100, newest first.'),
-    scanned: z.int().describe('Subscriptions looked at; at most 1,000.'),
-    isComplete: z.boolean().describe('All were looked at.'),
+    scanned: z.int().describe('Subscriptions read; at most 1,000.'),
+    isComplete: z.boolean().describe('All were read.'),
   })
   .describe('Subscriptions that got nothing, by the rules of today.');
 

@@ -21,13 +21,13 @@ const record = eventItem
       .enum(['json', 'text', 'base64'])
       .nullable()
       .describe('json: as it is; text; base64 of other bytes; null when the payload is no longer stored.'),
-    messages: z.array(messageRecord).describe('At most the first 1,000: messageCount says how many there are.'),
+    messages: z.array(messageRecord).describe('At most the first 1,000: messageCount is their number.'),
     unreached: unreachedSubscriptions,
   })
   .meta({ id: 'WebhookEvent' });
 
 const ofApplication = ' The event has a message for it, or was sent to it alone.';
-const byMessage = 'One message has to meet all filters of messages; the first 1,000 of an event are looked at.';
+const byMessage = 'One message has to meet all filters of messages; the first 1,000 of an event are read.';
 
 /** Events that were sent, as they are stored. */
 export const webhookEvents: Family = {

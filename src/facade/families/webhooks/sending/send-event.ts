@@ -24,7 +24,7 @@ const example = {
 const errors = ['RESOURCE_NOT_FOUND', 'APPLICATION_RATE_LIMITED', 'QUOTA_EXCEEDED', 'QUEUE_FULL', 'UNAVAILABLE'] as const;
 const description =
   'One message for every endpoint with an enabled subscription to the event type whose label filters and filter expression the event meets. ' +
-  'It is stored when this is answered. With a header x-posthorn-hop above 8 it is refused: own events of Posthorn go round in a loop.';
+  'It is stored when this is answered. With a header x-posthorn-hop above 8 it is refused: own events of Posthorn are in a loop.';
 
 export const sendEvent: Family = {
   name: 'Sending events',

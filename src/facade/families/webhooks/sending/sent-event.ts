@@ -18,7 +18,7 @@ export const sentEvent = z.strictObject({
     .min(0)
     .max(4)
     .optional()
-    .describe('Accepted and ignored: events have no priorities. The response has a Warning header that says so.'),
+    .describe('Accepted and ignored: events have no priorities. The response has a Warning header about it.'),
   deliverAt: z.iso
     .datetime({ offset: true })
     .optional()
@@ -54,7 +54,7 @@ export const eventAnswer = z
       .int()
       .min(0)
       .describe(
-        'How many endpoints it goes to. Where the subscriptions to its type want more than 20,000 different things, those found at once, unless the messages of the month are limited; the others follow.',
+        'How many endpoints it goes to. Where the subscriptions to its type have more than 20,000 different criteria, those found at once, unless the messages of the month are limited; the others follow.',
       ),
     endpoints: z
       .array(
