@@ -364,7 +364,7 @@ test('a cancel of a list is tried again after a failure: it counts anew, and goe
   const list = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
   await list.getByRole('button', { name: 'Try again' }).click();
   await list.getByRole('button', { name: 'Cancel 1 delivery' }).click();
-  await list.getByRole('button', { name: 'Go on' }).click();
+  await list.getByRole('button', { name: 'Continue' }).click();
   await list.getByText('2 are cancelled.', { exact: false }).waitFor();
   await list.getByText('1 is left alone: ended before, gone, or on the way to another shard.', { exact: false }).waitFor();
   expect(bodies.map(({ dryRun, cursor }) => [dryRun, cursor])).toEqual([

@@ -83,7 +83,7 @@ test('dead letters that are selected by keys and by mouse are sent again once, a
   await question.getByText('The receiver gets it even if it has it already.').waitFor();
   await question.getByRole('button', { name: 'Send 3 deliveries again' }).click();
   await question.getByText('It is unknown whether this was done.').waitFor();
-  await question.getByRole('button', { name: 'Go on' }).click();
+  await question.getByRole('button', { name: 'Continue' }).click();
   await question.getByText('3 deliveries are sent again.').waitFor();
   await question.getByRole('link', { name: 'Show the new ones' }).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
@@ -115,10 +115,10 @@ test('selected dead letters are sent again once, also when the second press come
   const question = page.getByRole('dialog', { name: 'Send deliveries again?' });
   await question.getByRole('button', { name: 'Send 2 deliveries again' }).click();
   await question.getByText('It is unknown whether this was done.').waitFor();
-  await question.getByRole('button', { name: 'Go on' }).click();
+  await question.getByRole('button', { name: 'Continue' }).click();
   await question.getByText('This request changed nothing.').waitFor();
   await page.clock.fastForward(121_000);
-  await question.getByRole('button', { name: 'Go on' }).click();
+  await question.getByRole('button', { name: 'Continue' }).click();
   await question.getByText('2 deliveries are sent again.').waitFor();
   expect(keys).toEqual([keys[0], keys[0], keys[0]]);
   await eventually(async () => expect(await deliveriesTo('slow', '&status=delivered')).toHaveLength(2));

@@ -303,7 +303,7 @@ function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onSta
         </button>
         {at === 'asked' || (at === 'working' && failure !== null) ? (
           <button type="button" className={isDanger ? 'btn is-danger' : 'btn is-primary'} onClick={() => void start()}>
-            {at === 'asked' ? act(total) : 'Go on'}
+            {at === 'asked' ? act(total) : 'Continue'}
           </button>
         ) : null}
       </div>

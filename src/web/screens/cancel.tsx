@@ -231,7 +231,7 @@ function CancelWalk({ what, step, close }: Omit<CancelListProps, 'isOffered' | '
         ) : null}
         {at === 'cancelling' && failure !== null ? (
           <button type="button" className="btn is-danger" onClick={() => void walk(false, { sum, cursor: next })}>
-            Go on
+            Continue
           </button>
         ) : null}
       </div>

@@ -193,7 +193,7 @@ function Newer({ waiting, onShow }: { waiting: number; onShow: () => void }): Re
     <button className="bulk newer" type="button" onClick={onShow}>
       <Icon name="up" size={14} />
       <strong>{count(waiting)} more</strong>
-      <span className="muted wide-only">The stream goes on; this list waits while you read.</span>
+      <span className="muted wide-only">The stream continues; this list waits while you read.</span>
       <span className="spacer" />
       <span className="medium">Show newest</span>
       <kbd>G</kbd>

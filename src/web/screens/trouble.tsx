@@ -126,7 +126,7 @@ function Next({ target, targets }: { target: Target; targets: TargetList }): Rea
     );
   return (
     <>
-      Retries go on
+      Retries continue
       <span className="sub">then dead letter</span>
     </>
   );
