@@ -54,9 +54,7 @@ export const environmentSchema = z.object({
     .meta({ roles: ['api'] }),
   POSTHORN_API_INGEST: flag
     .default(false)
-    .describe(
-      '`true`: the api accepts events at `/ingest/`, too, while its senders are moved to ingest. Otherwise it answers 404 there.',
-    )
+    .describe('`true`: the api accepts events at `/ingest/`, too, while its senders are moved to ingest. Otherwise it answers 404 there.')
     .meta({ roles: ['api'] }),
   POSTHORN_HOST: z
     .string()

@@ -59,7 +59,7 @@ const spec = z.strictObject({
   what: z
     .enum(['deliveries', 'messages', 'events'])
     .describe(
-      'deliveries: of the routes of the organization; messages: those to endpoints of webhook applications; events: those that reached no route, which today's routes evaluate again.',
+      'deliveries: of the routes of the organization; messages: those to endpoints of webhook applications; events: those that reached no route, which current routes evaluate again.',
     ),
   filter: filter.default({}).describe('Which of them; all conditions have to be met. Times are absolute.'),
   ratePerSecond: z.int().min(1).max(10_000).default(100).describe('Messages that are queued in a second, at most.'),

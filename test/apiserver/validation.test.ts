@@ -95,12 +95,7 @@ describe('the API server says in words what a text must be', () => {
       'must be an e-mail address such as team@example.com',
     ],
     ['ApiKey', 'sha256', { sha256: 'Z'.repeat(64) }, 'must be 64 lower-case hex digits'],
-    [
-      'Organization',
-      'allowedHosts',
-      { namespace: 'a', egress: { allowedHosts: ['a/b'] } },
-      'must be a host name; *. may precede it',
-    ],
+    ['Organization', 'allowedHosts', { namespace: 'a', egress: { allowedHosts: ['a/b'] } }, 'must be a host name; *. may precede it'],
     ['Destination', 'header value', headers({ name: 'x-a', value: 'a\nb' }), 'must have no control characters and none beyond Latin-1'],
     ['Destination', 'header name', headers({ name: 'x a', value: 'b' }), 'must be a header name: letters, digits and -'],
     ['DeliveryPool', 'name of a variable', { podTemplate: { env: [{ name: 'a-b', value: '1' }] } }, 'must be letters, digits and _'],

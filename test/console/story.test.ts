@@ -127,7 +127,7 @@ test('events that reached no route are chosen by both of their statuses, counted
   await page.getByRole('checkbox', { name: `Select ${event}` }).check();
   await page.getByRole('region', { name: 'Selected rows' }).getByRole('button', { name: 'Replay…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Replay events' });
-  await dialog.getByText('Today's routes evaluate each again.', { exact: false }).waitFor();
+  await dialog.getByText('Current routes evaluate each again.', { exact: false }).waitFor();
   await dialog.getByText('2 deliveries to 2 targets', { exact: false }).waitFor();
   await dialog.getByRole('button', { name: 'Replay 2 deliveries' }).click();
   await page.waitForURL('**/replays/rep_*');

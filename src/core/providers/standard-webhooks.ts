@@ -75,8 +75,7 @@ export const standardWebhooks: ProviderDescriptor = {
   distinctContents: 'always',
   docs: {
     header: '`webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>` or `v1a,<base64>`, several allowed',
-    signed:
-      '`<id>.<timestamp>.<body>`, by HMAC-SHA256 with the bytes of the secret's base64 (`v1`), or by Ed25519 (`v1a`)',
+    signed: '`<id>.<timestamp>.<body>`, by HMAC-SHA256 with the bytes of the base64 in the secret (`v1`), or by Ed25519 (`v1a`)',
     secret: '`whsec_` and base64, or for `v1a` the public key of the sender: `whpk_` and base64',
     recognized: 'all: an id and a time are signed',
     unrecognized: '',

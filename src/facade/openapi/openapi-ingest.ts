@@ -19,9 +19,7 @@ const taken = z.object({
   eventId: z.string().describe('Of a duplicate: the first of its kind.'),
   duplicate: z.literal(true).optional().describe('The event was there before.'),
 });
-const challenge = z
-  .object({ challenge: z.string().describe('What was asked.') })
-  .describe('To the URL verification request of Slack.');
+const challenge = z.object({ challenge: z.string().describe('What was asked.') }).describe('To the URL verification request of Slack.');
 
 const crcAnswer = z
   .object({ response_token: z.string().describe('The signed token.') })

@@ -189,10 +189,7 @@ function toObjects(value: unknown, at: string, reading: Required<Reading>): Writ
     return parsed(list, value, at).items.flatMap((item, index) => toObjects(item, below(at, `items[${index}]`), reading));
   const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
   if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
-    throw new Misread(
-      'DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers',
-      below(at, 'kind'),
-    );
+    throw new Misread('DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers', below(at, 'kind'));
   if (known === undefined || kindPath(known).apiVersion !== apiVersion) {
     if (reading.skipsForeign && !apiVersion.startsWith(`${group}/`)) return [];
     throw new Misread(`${kind} of ${apiVersion} is not a kind of Posthorn`, below(at, known === undefined ? 'kind' : 'apiVersion'));

@@ -77,8 +77,7 @@ function refuseMarks(input: object): void {
   const left: object[] = [input];
   for (let value = left.pop(); value !== undefined; value = left.pop()) {
     for (const name of Object.keys(marks))
-      if (has(value, name))
-        throw new CodeError(`The event has a member ${name}, which JSONata reserves for itself; use JavaScript.`);
+      if (has(value, name)) throw new CodeError(`The event has a member ${name}, which JSONata reserves for itself; use JavaScript.`);
     for (const member of Object.values(value)) if (typeof member === 'object' && member !== null) left.push(member);
   }
 }

@@ -245,7 +245,8 @@ function faultSentence(sick: readonly Target[]): string {
     return sick.length === 1
       ? 'The fault is not in Posthorn: the receiver answers with an error. Messages wait and are tried again.'
       : 'None of the causes is in Posthorn: the receivers answer with errors. Messages wait and are tried again.';
-  if (answered === 0) return 'The last attempts of each show whether the receiver or the network failed. Messages wait and are tried again.';
+  if (answered === 0)
+    return 'The last attempts of each show whether the receiver or the network failed. Messages wait and are tried again.';
   return `${words[answered] ?? count(answered)} ${answered === 1 ? 'answers' : 'answer'} with errors; the last attempts of the others show why they failed. Messages wait and are tried again.`;
 }
 

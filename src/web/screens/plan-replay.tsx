@@ -93,8 +93,8 @@ function Plan({ id, what, filter, close }: Omit<PlanReplayProps, 'isOffered'> & 
         . It takes about {duration((plan.candidates / rate) * 1000)}.
       </p>
       <p className="muted">
-        The oldest go first. {what === 'events' ? 'Today's routes evaluate each again.' : 'Each is sent once, as a message of its own.'}{' '}
-        It can be suspended and cancelled while it runs.
+        The oldest go first. {what === 'events' ? 'Current routes evaluate each again.' : 'Each is sent once, as a message of its own.'} It
+        can be suspended and cancelled while it runs.
       </p>
       <div className="field">
         <label htmlFor="rate">Messages a second</label>

@@ -28,7 +28,8 @@ export function signatureFailureInWords(
       return secondsBehind > 0
         ? {
             message: `The time that was signed is ${secondsBehind} s old; ${toleranceSeconds} s are allowed.`,
-            advice: 'Synchronize the clock of the sender. A request that waited, or that was recorded and sent again, must be signed again.',
+            advice:
+              'Synchronize the clock of the sender. A request that waited, or that was recorded and sent again, must be signed again.',
           }
         : {
             message: `The time that was signed is ${-secondsBehind} s in the future; ${toleranceSeconds} s are allowed.`,

@@ -44,7 +44,10 @@ export const transformTestOperation = operation({
           output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
           result: z.unknown().describe('The same as output.'),
           contentType: z.string().nullable().describe('Content type of the output.'),
-          warning: z.string().optional().describe('Numbers of the payload that the transform cannot distinguish and that may have changed.'),
+          warning: z
+            .string()
+            .optional()
+            .describe('Numbers of the payload that the transform cannot distinguish and that may have changed.'),
         })
         .meta({ id: 'TransformOutput', description: 'What would be delivered.' }),
       z
