@@ -28,7 +28,7 @@ test('every test that the coverage of the API names exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('the number of rows that are shown is the one that the page tells', () => {
+test('the number of rows that are shown is the one that the page reports', () => {
   const page = readFileSync(`${root}docs/api-coverage.md`, 'utf8');
   expect(page).toContain(`${rows.filter(({ isMarked }) => !isMarked).length} of ${rows.length} rows are shown.`);
 });

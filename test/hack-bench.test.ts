@@ -40,7 +40,7 @@ describe('the check for exact delivery', () => {
     expect(compare([{ sink: arrivals(1), sent }])).toEqual({ lost: 0, unexpected: 0, duplicated: 0 });
   });
 
-  test('the check for exact delivery of many endpoints looks at each by itself', async () => {
+  test('the check for exact delivery of many endpoints reads each by itself', async () => {
     const endpoints = await startEndpoints();
     const sender = new Sender(endpoints.sink.origin, 1);
     try {
@@ -57,7 +57,7 @@ describe('the check for exact delivery', () => {
 });
 
 describe('a sender', () => {
-  test('a sender knows which events were accepted and of which it cannot tell', async () => {
+  test('a sender knows which events were accepted and which are uncertain', async () => {
     let count = 0;
     const server = createServer((request, response) => {
       const answers = [200, 400, 503, null];

@@ -7,7 +7,7 @@ import { snakeCase } from '../src/redis/script-text.ts';
 const root = new URL('..', import.meta.url).pathname;
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-test('no two words of a table of fields stand for the same field', () => {
+test('no two words of a table of fields denote the same field', () => {
   for (const [hash, fields] of Object.entries(hashFields)) {
     const names = Object.values(fields);
     expect([hash, names.length]).toEqual([hash, new Set(names).size]);

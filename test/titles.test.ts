@@ -7,7 +7,7 @@ const root = new URL('..', import.meta.url).pathname;
 const withoutSubject =
   /^(?:is|are|has|have|does|do|was|were|can|cannot|may|must|of|that|whose|which|and|nor|takes|gives|goes|keeps|knows|refuses|says|loses|delivers|leaves)\b/;
 
-test('a title of a test that stands in no describe begins with its subject', () => {
+test('a title of a test that is in no describe begins with its subject', () => {
   const files = globSync('{src,test}/**/*.test.{ts,tsx}', { cwd: root });
   expect(files.length).toBeGreaterThan(500);
   const found = files.flatMap((file) => titlesOf(readFileSync(join(root, file), 'utf8')).map((title) => `${file}: ${title}`));

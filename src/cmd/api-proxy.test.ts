@@ -143,7 +143,7 @@ test.each(['GET', 'POST', 'DELETE'])('a %s without a body arrives without one', 
   expect(seen).toMatchObject([{ method, body: '' }]);
 });
 
-test('an answer arrives with its status, headers and body, and what the client asks for of its own connection is kept from the API', async () => {
+test('an answer arrives with its status, headers and body, and what the client requests of its own connection is kept from the API', async () => {
   await serve((incoming, outgoing) => {
     outgoing.writeHead(
       207,

@@ -90,7 +90,7 @@ test('a controller is not ready while the manifests are invalid, with an Event a
   expect(events).toHaveLength(1);
 });
 
-test('a leader is not ready until it has applied everything, and tells each complaint once', async () => {
+test('a leader is not ready until it has applied everything, and reports each complaint once', async () => {
   report.refused([]);
   expect(readiness.ready).toBe(true);
   report.failed(null);

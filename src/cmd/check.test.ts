@@ -36,7 +36,7 @@ async function check(url = redis.url): Promise<{ code: unknown; lines: string[] 
   return { code: await program.ended, lines: program.output().trim().split('\n') };
 }
 
-test('check ends with 0 when everything is as it must be, and says how much it has looked at', async () => {
+test('check ends with 0 when everything is as it must be, and says how much it has read', async () => {
   expect(await check()).toEqual({
     code: 0,
     lines: ['webhooks: 1 applications, 0 endpoints, 0 subscriptions, 0 findings', 'shards 2: 1 messages, 1 unfinished, 0 findings'],

@@ -125,7 +125,7 @@ test('1,000 connections that say nothing, and 1,000 that send their headers slow
   }
 }, 180_000);
 
-test('those who ask for metrics at the same time get one computation of them', async () => {
+test('those who request metrics at the same time get one computation of them', async () => {
   let [requests, computations] = [0, 0];
   const metrics = async () => {
     computations += 1;

@@ -41,7 +41,7 @@ async function run(): Promise<{ code: number; lines: string[] }> {
   return { code: await migrate(config, (line) => void lines.push(line)), lines };
 }
 
-test('migrate brings what is old into the form of today and says so in Redis; a second time there is nothing to do', async () => {
+test('migrate brings what is old into the form of today and reports it in Redis; a second time there is nothing to do', async () => {
   await connect(processName({ role: 'delivery', prefix: 'posthorn:', version: '1.3.0' }));
   const end = `everything is in layout ${storeLayout}`;
   expect(await run()).toEqual({ code: 0, lines: ['unfinished bytes in 1 shards: 2 figures corrected', end] });

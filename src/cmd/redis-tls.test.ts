@@ -50,7 +50,7 @@ const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes'];
 test.each([
   { mode: 'single' as const, more: [] },
   { mode: 'cluster' as const, more: [...cluster, '--cluster-announce-ip', '127.0.0.1'] },
-])('a Redis ($mode) that asks for certificates is reached with one, and not without', async ({ mode, more }) => {
+])('a Redis ($mode) that requests certificates is reached with one, and not without', async ({ mode, more }) => {
   const { check, stop } = await startSecured(mode, more);
   try {
     expect(await check({ ...authority(), ...own })).toBe(0);

@@ -130,7 +130,7 @@ describe('secrets', () => {
   const bearer = { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } as const;
   const spec = { http: { url: 'https://shop.example/hook', auth: { ...bearer, tokenSecretRef: { ...bearer.tokenSecretRef } } } };
 
-  test('stand in the record sealed for it, and in clear nowhere', () => {
+  test('are in the record sealed for it, and in clear nowhere', () => {
     const { record } = destination(spec, { token: 'canary-token', signingSecrets: secret });
     expect(JSON.stringify(record)).not.toContain('canary-token');
     const auth = record && httpSettings(record).auth;
@@ -201,7 +201,7 @@ describe('secrets', () => {
     expect(record.rejectInvalidSignatures).toBe(true);
   });
 
-  test('are asked for only where the auth type needs them', () => {
+  test('are requested only where the auth type needs them', () => {
     const { spec: full } = storedObject('Destination', 'shop', spec, 'acme');
     expect(destinationSecretReferences(full)).toEqual({ token: { name: 's', key: 't' } });
   });

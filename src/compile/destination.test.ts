@@ -91,12 +91,12 @@ test('a Destination has its header templates as they are, and is refused when on
   });
 });
 
-test('a Destination is ordered where its spec says so', () => {
+test('a Destination is ordered when its spec requests it', () => {
   expect(compiled({ http: { url }, ordered: true }).record).toMatchObject({ ordered: true });
   for (const spec of [{ http: { url } }, { http: { url }, ordered: false }]) expect(compiled(spec).record).not.toHaveProperty('ordered');
 });
 
-test('a Destination has the payload form thin where its spec says so', () => {
+test('a Destination has the payload form thin when its spec requests it', () => {
   expect(compiled({ http: { url, payloadForm: 'thin' } }).record).toMatchObject({ http: { payloadForm: 'thin' } });
   for (const form of [undefined, 'full'] as const)
     expect(compiled({ http: { url, payloadForm: form } }).record).not.toHaveProperty('http.payloadForm');

@@ -43,7 +43,7 @@ test('an equal schema keeps its version, another one gets the next', () => {
   expect(version('{"a":2}', record('{"a":1}', 3))).toBe(4);
 });
 
-test('the version goes on from the status when Redis was emptied', () => {
+test('the version continues from the status when Redis was emptied', () => {
   expect(version('{"a":1}', null, { version: 7, observedGeneration: 4 })).toBe(7);
   expect(version('{"a":1}', null, { version: 7, observedGeneration: 3 })).toBe(8);
 });

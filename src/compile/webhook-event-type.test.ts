@@ -53,7 +53,7 @@ describe('the version of the schema', () => {
     expect(compiled({ published: record({ schema: '{}', schemaVersion: 3 }) }).schemaVersion).toBe(4);
   });
 
-  test('the version of the schema goes on from the status when Redis was emptied', () => {
+  test('the version of the schema continues from the status when Redis was emptied', () => {
     expect(compiled({ schema: '{}' }, { schemaVersion: 7, observedGeneration: 4 }).schemaVersion).toBe(7);
     expect(compiled({ schema: '{}' }, { schemaVersion: 7, observedGeneration: 3 }).schemaVersion).toBe(8);
   });

@@ -113,7 +113,7 @@ describe('an organization', () => {
 });
 
 describe('a resource', () => {
-  test('a resource that is refused after an edit keeps its last record in force and says so', async () => {
+  test('a resource that is refused after an edit keeps its last record in force and reports it', async () => {
     suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: signingSecret });
@@ -195,7 +195,7 @@ describe('a resource', () => {
     expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
   });
 
-  test('a resource that asks for an id that is none of its kind is refused', async () => {
+  test('a resource that requests an id that is none of its kind is refused', async () => {
     suite.start();
     await namespaceOfAcme();
     await apply({
@@ -219,7 +219,7 @@ describe('a resource', () => {
 });
 
 describe('a route', () => {
-  test('a route waits for its source, is ready once that is there, and tells so by an event', async () => {
+  test('a route waits for its source, is ready once that is there, and reports it by an event', async () => {
     suite.start();
     await namespaceOfAcme();
     await destination();
@@ -234,7 +234,7 @@ describe('a route', () => {
     );
   });
 
-  test('a route goes on with the other destinations when one is missing', async () => {
+  test('a route continues with the other destinations when one is missing', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();

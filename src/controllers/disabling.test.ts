@@ -24,7 +24,7 @@ test.each<[kind: keyof typeof recordKinds, missing: [kind: Kind, name: string], 
   ['Route', ['Filter', 'paid'], { ...connection, filterRef: { name: 'paid' } }],
   ['Route', ['Transform', 'short'], { ...connection, transformRef: { name: 'short' } }],
   ['Route', ['PayloadSchema', 'order'], { ...connection, schemaRef: { name: 'order' } }],
-])('a %s without its %j is disabled when it says so, and all else that is in force stays', async (kind, [missing, name], spec) => {
+])('a %s without its %j is disabled when its spec is, and all else that is in force stays', async (kind, [missing, name], spec) => {
   await world.apply('Filter', 'paid', { conditions: [{ field: 'payload.paid', operator: 'exists' }] });
   await world.apply('Transform', 'short', { code: 'payload.id' });
   await world.apply('PayloadSchema', 'order', { jsonSchema: { type: 'object' } });
@@ -49,7 +49,7 @@ test.each<[kind: keyof typeof recordKinds, missing: [kind: Kind, name: string], 
   });
 });
 
-test('what is not accepted is disabled when it says so, and enabled only once it is accepted', async () => {
+test('what is not accepted is disabled when its spec is, and enabled only once it is accepted', async () => {
   const spec = { http: { url, ...signed } };
   await world.apply('Destination', 'subject', spec);
   const id = (await world.seen('Destination', 'subject')).status?.id ?? '';

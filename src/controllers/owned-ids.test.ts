@@ -159,7 +159,7 @@ test('an object of another organization keeps nobody from an id of a kind that e
   await eventually(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
 });
 
-test('a route does not refer to an object that asks for the id of another organization', async () => {
+test('a route does not refer to an object that requests the id of another organization', async () => {
   const { metadata } = await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } });
   const id = idOf('Destination', { metadata });
   await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));

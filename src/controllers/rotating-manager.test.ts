@@ -79,7 +79,7 @@ describe('who rotated', () => {
 test.each<[string, () => Promise<never>]>([
   ['fails', () => Promise.reject(new Error('away'))],
   ['has no end', () => new Promise(() => {})],
-])('a rotation is told without who made it when the read of that %s', async (_, getMetadata) => {
+])('a rotation is reported without who made it when the read of that %s', async (_, getMetadata) => {
   await start({ store: withOther(suite.store, 'getMetadata', getMetadata) });
   await signed('Destination');
   await secret('first', 2, 'kubectl-edit');

@@ -63,7 +63,7 @@ const source = (signingSecrets: (string | undefined)[], changes: Partial<SourceR
 const destination = (...signingSecrets: string[]): HttpDestinationRecord =>
   destinationRecord({ url: 'https://a.example/', signingSecrets });
 
-test('the rotated secret of a source is told, once, with the end of the old one, and nothing of the secret', async () => {
+test('the rotated secret of a source is reported, once, with the end of the old one, and nothing of the secret', async () => {
   const sink = leaderOn().source;
   await sink.publish(source([one]));
   const rotated = source([two], { previousSigningSecrets: { sealed: [String(one)], validUntilMs } });
@@ -82,7 +82,7 @@ test('the rotated secret of a source is told, once, with the end of the old one,
   expect(await stored()).toEqual(rotated);
 });
 
-test('the public key of a source that is replaced is told, with the end of the old one', async () => {
+test('the public key of a source that is replaced is reported, with the end of the old one', async () => {
   const sink = leaderOn().source;
   const [old, current] = ['whpk_b2xk', 'whpk_bmV3'];
   await sink.publish(source([], { publicKeys: [old] }));
@@ -92,7 +92,7 @@ test('the public key of a source that is replaced is told, with the end of the o
   ]);
 });
 
-test('the rotated secret of a destination is told; while the Secret has the old one, too, that has no end', async () => {
+test('the rotated secret of a destination is reported; while the Secret has the old one, too, that has no end', async () => {
   const sink = leaderOn().destination;
   const [old, current] = [seal('destination', 'whsec_b2xk'), seal('destination', 'whsec_bmV3')];
   await sink.publish(destination(old));
@@ -105,7 +105,7 @@ test('the rotated secret of a destination is told; while the Secret has the old 
   expect(data).toEqual([of('9999-12-31T23:59:59.000Z'), of(null)]);
 });
 
-describe('nothing is told', () => {
+describe('nothing is reported', () => {
   const key = seal('destination', `whsk_${Buffer.alloc(64, 1).toString('base64')}`);
   const secret = seal('destination', 'whsec_b2xk');
   test.each<[string, HttpDestinationRecord[]]>([
@@ -149,7 +149,7 @@ test.each<Death>(['before', 'after'])('a rotation is one event when the leader d
   });
 });
 
-test('who rotated a secret is told, also by the next leader', async () => {
+test('who rotated a secret is reported, also by the next leader', async () => {
   const asked: string[] = [];
   await dieEverywhere(redis.client, 'after', {
     prepare: async () => {
@@ -167,7 +167,7 @@ test('who rotated a secret is told, also by the next leader', async () => {
   expect(new Set(asked)).toEqual(new Set(['kubectl-edit', 'other']));
 });
 
-test('a rotation that is still to be told is told before the next one', async () => {
+test('a rotation that is still to be reported is reported before the next one', async () => {
   const untoldRotation = { atMs: 1_700_000_000_000, shard: 1, previousSecretExpiresAt: null };
   await new RedisRegistryPublisher(redis.client, prefix).publish(1, 'source', source([two], { untoldRotation }));
   await leaderOn().source.publish(source([three]));

@@ -141,7 +141,7 @@ test.each<Referring>(['Destination', 'NotificationChannel'])(
 );
 
 test.each<Referring>(['Destination', 'NotificationChannel'])(
-  'a Secret of the API that has lost its annotation does not go to another URL when its %s asks for another id at the same time',
+  'a Secret of the API that has lost its annotation does not go to another URL when its %s requests another id at the same time',
   async (kind) => {
     await start();
     const { labels, ownerReferences } = madeForMetadata(await use(kind));

@@ -200,7 +200,7 @@ describe('what refers to an object of which an earlier generation is in force', 
   });
 });
 
-test('a route with a destination that is not in force goes on delivering to the others, and keeps its messages', async () => {
+test('a route with a destination that is not in force continues delivering to the others, and keeps its messages', async () => {
   await world.apply('Destination', 'bad', withSecret);
   await world.apply('Route', 'subject', connection('good', 'bad'));
   await world.seen('Route', 'subject', 'PartiallyInForce');
@@ -220,7 +220,7 @@ test('a failover destination leaves the list of its route while it is not in for
   await eventually(async () => expect(await spares()).toEqual([bad, other]));
 });
 
-test('an organization whose archive is not in force says so', async () => {
+test('an organization whose archive is not in force reports it', async () => {
   await world.apply('Destination', 'archive', {
     type: 's3',
     s3: { bucket: 'archive', region: 'eu-central-1', accessKeyId: 'AKIA', secretAccessKeySecretRef: late },

@@ -84,7 +84,7 @@ describe.each(kindNames)('a %s', (kind) => {
     await expectReady(kind);
   });
 
-  test('is judged again when the networks change that its organization allows', async () => {
+  test('is checked again when the networks change that its organization allows', async () => {
     await start(reachOf());
     await put('https://10.1.2.3/hook');
     await expectRefused(kind, '10.1.2.3');
@@ -155,7 +155,7 @@ test.each<[string, Sending, string, string, () => Promise<unknown>]>([
         spec: { type: 'r2', r2: { bucket: 'events', endpoint: 'https://abc.r2.cloudflarestorage.com', ...keys } },
       }),
   ],
-])('the host of %s is judged by the list of hosts', async (_, kind, host, value, put) => {
+])('the host of %s is checked by the list of hosts', async (_, kind, host, value, put) => {
   await start(reachOf({ onlyHosts: [{ organization: null, pattern: 'hooks.example.com' }] }));
   await secret('url', value);
   await put();
@@ -165,7 +165,7 @@ test.each<[string, Sending, string, string, () => Promise<unknown>]>([
   await expectReady(kind);
 });
 
-test('files go to the server that stands for the cloud, which is judged in its place', async () => {
+test('files go to the server that represents the cloud, which is checked instead', async () => {
   const endpoints = { s3: 'http://10.0.0.9:9000' };
   await start(reachOf({}, endpoints));
   await secret('url', 'x'.repeat(20));

@@ -50,7 +50,7 @@ describe('an expression', () => {
     expect(verdict('event.data["__proto__"].x == 1')).toEqual({ isMatch: true, error: null });
   });
 
-  test('an expression looks at any JSON', () => {
+  test('an expression reads any JSON', () => {
     assertProperty(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (data) => {
         const about = celEvent({ type: 'a', data, labels: {}, metadata: {} });

@@ -77,7 +77,7 @@ const expressions = fc
   });
 
 describe('slots', () => {
-  test('of ordinary days are the minutes in which the clock of the zone shows what the expression asks for', () => {
+  test('of ordinary days are the minutes in which the clock of the zone shows what the expression requests', () => {
     const zones = [...ten, 'America/Argentina/Buenos_Aires', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Pacific/Marquesas'];
     assertProperty(
       fc.property(expressions, fc.constantFrom(...zones), fc.integer({ min: 0, max: 3000 }), (expression, zone, day) => {

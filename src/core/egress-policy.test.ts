@@ -231,7 +231,7 @@ test.each([
   ['redis.internal', { ...nothing, allowedHosts: ['*'] }, 'blocked'],
   ['hooks.example.com', { ...nothing, onlyHosts: ['other.example.com'] }, 'unlisted'],
   ['10.1.2.3', { ...nothing, onlyHosts: ['*'] }, 'blocked'],
-])('%s with %j is judged as %s before a name is resolved', (host, rules, verdict) => {
+])('%s with %j is checked as %s before a name is resolved', (host, rules, verdict) => {
   const refused = new RefusedAddresses();
   refused.add('Redis.internal', 443);
   expect(new EgressPolicy(rules, refused).refusalOf(host, 443)).toBe(verdict);

@@ -217,7 +217,7 @@ describe('columns', () => {
     expect(column('$.source', 'number', '7')).toBeNull();
   });
 
-  test('stand in the order of the rules', () => {
+  test('are in the order of the rules', () => {
     const rules = ['b', 'a', '__proto__'].map((target) => ({ source: '$.source', target, type: 'string' as const }));
     expect(JSON.stringify(Object.fromEntries(readFieldMapping(rules).mapping?.(record) ?? []))).toBe(
       '{"b":"shop","a":"shop","__proto__":"shop"}',

@@ -183,7 +183,7 @@ describe('regular expressions take linear time', () => {
     ['^(a|a)*$', false],
     ['(.*)*x', false],
     ['([a-zA-Z]+)*$', true],
-  ])('%s is judged soon on 29 characters', (value, isMet) => {
+  ])('%s is evaluated soon on 29 characters', (value, isMet) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
     expect(soon(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(isMet);
@@ -207,7 +207,7 @@ describe('the patterns of a filter share their steps', () => {
     expect([met.length, met[0], met.at(-1)]).toEqual([50, true, false]);
   });
 
-  test('and each event has them anew; a pattern that needs fewer still has them', () => {
+  test('and each event has them again; a pattern that needs fewer still has them', () => {
     const filter = compileFilter({ logic: 'OR', conditions: [costly, { ...costly, value: '^x$' }] });
     for (let i = 0; i < 20; i++) expect(meets(filter, context)).toBe(true);
     const short = { field: 'b', operator: 'matches' as const, value: '^x$' };

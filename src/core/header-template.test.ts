@@ -250,7 +250,7 @@ describe('whatever comes', () => {
     fc.assert(property, { numRuns: 3000 });
   });
 
-  test('what a placeholder stands for comes back by decodeURIComponent', () => {
+  test('what a placeholder represents comes back by decodeURIComponent', () => {
     fc.assert(
       fc.property(anything, (sent) => {
         const found = value('-{{ payload.a }}-', { a: sent });

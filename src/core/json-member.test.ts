@@ -6,7 +6,7 @@ import { jsonElements, jsonMember } from './json-member.ts';
 
 const member = (json: string, name = 'payload'): string | undefined => inOnePiece(jsonMember(Buffer.from(json), name))?.toString();
 
-describe('the value of a member stands as it was sent', () => {
+describe('the value of a member is as it was sent', () => {
   test.each<[string, string | undefined]>([
     ['{"payload":{"b":1.0,"a":  2}}', '{"b":1.0,"a":  2}'],
     ['{ "x" : [1,{"payload":2}] , "payload" : 1e5 }', '1e5'],
@@ -22,7 +22,7 @@ describe('the value of a member stands as it was sent', () => {
     expect(member(json)).toBe(expected);
   });
 
-  test('the value of a member stands as it was sent of every object, whatever white space stands around it', () => {
+  test('the value of a member is as it was sent of every object, whatever white space is around it', () => {
     const spaces = fc.constantFrom('', ' ', '\n\t', '\r\n  ');
     assertProperty(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.string()), spaces, (object, others, space) => {

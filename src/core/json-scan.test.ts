@@ -5,7 +5,7 @@ import { closingQuote } from './json-scan.ts';
 
 const part = fc.constantFrom('a', '\\', '"', '\\"', '\\\\', 'é', 'a'.repeat(63), 'a'.repeat(64), 'a'.repeat(200));
 
-test('The closing quote of a text is that with which JSON.parse ends it, wherever backslashes and quotes stand in it', () => {
+test('The closing quote of a text is that with which JSON.parse ends it, wherever backslashes and quotes are in it', () => {
   assertProperty(
     fc.property(fc.array(part, { maxLength: 30 }), fc.array(part, { maxLength: 5 }), (inner, after) => {
       const text = JSON.stringify(inner.join(''));

@@ -6,12 +6,12 @@ import { readJsonPath } from './json-path.ts';
 /** A pattern that backtracks takes minutes for such texts. */
 const long = 1_000_000;
 
-test.each(['number', 'timestamp'] as const)('a column of the type %s judges a million digits that are no number at once', (type) => {
+test.each(['number', 'timestamp'] as const)('a column of the type %s checks a million digits that are no number at once', (type) => {
   const { mapping } = readFieldMapping([{ source: '$.payload.a', target: 'a', type }]);
   expect(soon(() => [...(mapping?.({ payload: { a: `${'1'.repeat(long)}x` } }) ?? [])])).toEqual([['a', null]]);
 });
 
-test('a JSONPath judges a pattern of a million brackets in the payload at once, and it matches nothing', () => {
+test('a JSONPath evaluates a pattern of a million brackets in the payload at once, and it matches nothing', () => {
   const { query } = readJsonPath('$.l[?match(@.a, @.b)]');
   expect(soon(() => query?.({ l: [{ a: 'a', b: '['.repeat(long) }] }))).toEqual([]);
 });

@@ -89,7 +89,7 @@ test('What a generator throws rejects', async () => {
   await expect(new LoopTurns().of('a').run(pieces)).rejects.toThrow('broken');
 });
 
-test('What goes on side by side within one piece of work may rest at the same time', async () => {
+test('What runs side by side within one piece of work may rest at the same time', async () => {
   const turn = new LoopTurns().of('a');
   let ended = 0;
   const side = async (): Promise<void> => {

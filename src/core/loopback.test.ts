@@ -195,7 +195,7 @@ test.each<[string, (headers: IncomingMessage['headers']) => OutgoingHttpHeaders]
   expect(await ask(port, { host: 'posthorn.example.com', 'sec-fetch-site': 'same-origin' })).toBe('false');
 });
 
-test('what comes through a tunnel of bytes, which tells nothing, is not from loopback under the name of the tunnel; under a loopback name it is', async () => {
+test('what comes through a tunnel of bytes, which adds nothing, is not from loopback under the name of the tunnel; under a loopback name it is', async () => {
   const port = await listen('127.0.0.1');
   const tunnel = createTcpServer((client) => void client.pipe(connect(port, '127.0.0.1')).pipe(client));
   const at = await portOf(tunnel);

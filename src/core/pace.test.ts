@@ -33,7 +33,7 @@ test('a script that hangs holds up the others no longer than 50 ms, and a pause'
   expect(await hanging).toBe('hanging');
 });
 
-test('a script that fails fails for who asked for it, and the next one has its turn', async () => {
+test('a script that fails fails for its caller, and the next one has its turn', async () => {
   const { clock, pace, script } = paced();
   const failing = expect(pace.turnsOf('a').run(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
   const next = script('next', 1);
@@ -42,7 +42,7 @@ test('a script that fails fails for who asked for it, and the next one has its t
   expect(await next).toBe('next');
 });
 
-test('a script that throws fails for who asked for it, and the next one has its turn', async () => {
+test('a script that throws fails for its caller, and the next one has its turn', async () => {
   const { clock, pace, script } = paced();
   const throwing = pace.turnsOf('a').run(() => {
     throw new Error('no script');

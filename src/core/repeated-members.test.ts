@@ -32,7 +32,7 @@ test.each([
   '[1,"a","a"]',
   '{"payload":{"a":1,"a":{"b":1,"b":2}}}',
   '{"payload":[{"a":1,"a":2}],"a":1}',
-])('no member occurs twice in %s, or only where everything may stand', (json) => {
+])('no member occurs twice in %s, or only where everything may be', (json) => {
   expect(repeated(json, 'payload')).toBeNull();
 });
 

@@ -26,7 +26,7 @@ test('a text that ends within a searched text is found by its longest beginning 
   );
 });
 
-test('texts are replaced wherever they stand, from left to right, at each place the first one that is there', () => {
+test('texts are replaced wherever they are, from left to right, at each place the first one that is there', () => {
   const part = fc.string({ unit: fc.constantFrom('a', 'b', 'é'), minLength: 2, maxLength: 6 });
   assertProperty(
     fc.property(fewLetters(60), fc.array(part, { maxLength: 8 }), (text, parts) => {
@@ -47,7 +47,7 @@ test.each([
   ['a period that ends', 'ab'.repeat(500_000), `${'ab'.repeat(5000)}b${'ab'.repeat(5000)}`],
   ['two bytes for a letter', 'ā'.repeat(1_000_000), `${'ā'.repeat(5000)}b${'ā'.repeat(5000)}`],
   ['half of the text', 'a'.repeat(1_000_000), `${'a'.repeat(250_000)}b${'a'.repeat(250_000)}`],
-])('a long text is looked for in a million letters in linear time: %s', (_, text, part) => {
+])('a long text is searched for in a million letters in linear time: %s', (_, text, part) => {
   expect(soon(() => includesText(text, part))).toBe(false);
   expect(soon(() => unfinishedLength(text, `${text}b`))).toBe(text.length);
 });

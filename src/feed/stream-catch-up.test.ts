@@ -54,7 +54,7 @@ test('a client that comes back and cannot keep up with what is new becomes live,
   expect(eventsOf(client)).toEqual([...missed, late[0], ...last]);
 });
 
-test('when the feed begins anew a client that gets what it has missed goes on with live rows', async () => {
+test('when the feed restarts a client that gets what it has missed continues with live rows', async () => {
   const clock = new FakeClock();
   const { connect } = hubWith({ clock, limits: { rowsPerSecond: 1 } });
   const first = await connect();

@@ -54,7 +54,7 @@ test('in a Cluster a client gets the rows of all shards, and after a cut those t
   expect(second.seen.types()).not.toContain('reset');
 });
 
-test('in a Cluster a client whose position was trimmed in one shard is told so', async () => {
+test('in a Cluster a client whose position was trimmed in one shard is notified', async () => {
   const client = await world.connect();
   const { lastId } = client.seen;
   await acceptInEach();

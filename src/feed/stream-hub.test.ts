@@ -71,7 +71,7 @@ test.each([0, 1, 7])('a client that comes back after %i rows gets what it has mi
   expect(second.seen.types()).not.toContain('reset');
 });
 
-test('a client goes on where it was at another process, also one that is behind', async () => {
+test('a client continues where it was at another process, also one that is behind', async () => {
   const [here, there] = [hubWith(), hubWith()];
   const [first, keeper] = [await here.connect(), await there.connect()];
   for (let round = 0; round < 5; round++) await accept(3);
@@ -104,7 +104,7 @@ test.each([
   ['what is no position', () => 'nonsense', 'epoch'],
   ['a position of another epoch', (id: string) => `000000000000${id.slice(12)}`, 'epoch'],
   ['a position of another number of shards', (id: string) => `${id}~0`, 'epoch'],
-])('a client that comes back with %s is told so and gets live rows', async (_, wrong, reason) => {
+])('a client that comes back with %s is notified and gets live rows', async (_, wrong, reason) => {
   const { connect } = hubWith();
   const first = await connect();
   const client = await connect({ lastEventId: wrong(first.seen.lastId) });
@@ -114,7 +114,7 @@ test.each([
   expect(eventsOf(client)).toEqual(ids);
 });
 
-test('a client whose position was trimmed is told so and gets live rows', async () => {
+test('a client whose position was trimmed is notified and gets live rows', async () => {
   const { connect } = hubWith();
   const keeper = await connect();
   await accept(3);
@@ -129,7 +129,7 @@ test('a client whose position was trimmed is told so and gets live rows', async 
   expect(eventsOf(client)).toEqual(ids);
 });
 
-test('clients are told when the feed begins anew, as after the loss of Redis, and get live rows', async () => {
+test('clients are notified when the feed restarts, as after the loss of Redis, and get live rows', async () => {
   const clock = new FakeClock();
   const { connect } = hubWith({ clock });
   const client = await connect();
@@ -230,7 +230,7 @@ test('organizations that open as many streams as they may leave some to the next
   expect([await open('org_b'), await open('org_c'), await open('org_d')]).toEqual([4, 2, 1]);
 });
 
-test('a client whose credentials no longer hold is told so and ends; while nobody knows it stays', async () => {
+test('a client whose credentials no longer hold is notified and ends; while nobody knows it stays', async () => {
   const clock = new FakeClock();
   const { connect } = hubWith({ clock });
   let isAllowed: () => Promise<boolean> = () => Promise.reject(new Error('Redis is away'));

@@ -25,7 +25,7 @@ async function send(text: string) {
   return Object.fromEntries(deliveries.map(({ routeId, status: became, lastErrorMessage }) => [routeId, { became, lastErrorMessage }]));
 }
 
-test('the filters of all routes share what they may cost for an event; what is not tried for that holds the event back and says so', async () => {
+test('the filters of all routes share what they may cost for an event; what is not tried for that holds the event back and reports it', async () => {
   const priorities = [12, 11, 10, 9, 8, 7, 6, 5, 4];
   for (const priority of priorities)
     await ingest.publishRoute({ id: `rte_${priority}`, slug: `r${priority}`, priority, filter: matching('[ab]{900}') });
@@ -44,7 +44,7 @@ test('the filters of all routes share what they may cost for an event; what is n
   expect((await send('b'))['rte_cheap']).toEqual({ became: 'filtered', lastErrorMessage: null });
 });
 
-test('a text that is too long for one pattern holds the event back and says so', async () => {
+test('a text that is too long for one pattern holds the event back and reports it', async () => {
   await ingest.publishRoute({ filter: matching('[ab]{900}') });
   expect((await send('ab'.repeat(600)))['rte_a']).toEqual({
     became: 'filtered',

@@ -242,7 +242,7 @@ function withoutSettling(redis: RedisClient): Intake {
   };
 }
 
-test('an event of an organization that has more than its share of Redis leaves no mark and uses no message of the month', async () => {
+test('an event of an organization that has more than its share of Redis leaves no dedup key and uses no message of the month', async () => {
   const shares = { redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock, shards: () => 1, memoryLimitBytes: 50_000 };
   await ingest.reset({}, new RedisMessageAcceptor(shares));
   await ingest.publishSource({ monthlyMessages: 2 });
@@ -279,7 +279,7 @@ describe('the messages of a month', () => {
     expect((await storedEvents()).length).toBe(2);
   });
 
-  test('the messages of a month that are used up do not hide that an event is a duplicate, and leave no mark', async () => {
+  test('the messages of a month that are used up do not hide that an event is a duplicate, and leave no dedup key', async () => {
     await ingest.publishSource({ monthlyMessages: 1 });
     await ingest.publishRoute();
     const first = await ingest.send(path, { headers: delivery('a') });

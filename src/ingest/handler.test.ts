@@ -214,7 +214,7 @@ describe('signatures', () => {
     expect(ingest.kept.events).toEqual([]);
   });
 
-  test('a wrong one is accepted and recorded where the source says so', async () => {
+  test('a wrong one is accepted and recorded where the source allows it', async () => {
     await ingest.publishSignedSource({ rejectInvalidSignatures: false });
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     expect(ingest.kept.events[0]?.signatureValid).toBe(false);

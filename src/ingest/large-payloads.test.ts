@@ -147,7 +147,7 @@ describe('an event with a payload of 25 MiB', () => {
     expect(ingest.kept.events).toHaveLength(1);
   });
 
-  test('an event with a payload of 25 MiB makes no long turn of the event loop, whatever looks at it', async () => {
+  test('an event with a payload of 25 MiB makes no long turn of the event loop, whatever reads it', async () => {
     await ingest.publishSignedSource(large);
     await ingest.publishRoute({ filter: { logic: 'AND', conditions: [{ field: 'action', operator: 'equals', value: 'opened' }] } });
     const signature = `sha256=${createHmac('sha256', signingSecret).update(body).digest('hex')}`;

@@ -55,7 +55,7 @@ test.each(reasons.map((code, from) => [code, from] as const))('%s is told before
   expect(answer.body.code).toBe(code);
 });
 
-test('what is refused leaves no mark: sent again without the fault it is no duplicate', async () => {
+test('what is refused leaves no dedup key: sent again without the fault it is no duplicate', async () => {
   await ingest.publishSignedSource({ payloadLimitBytes: 10, rateLimitPerMinute: 3 });
   const body = '{"large":"large"}';
   for (const send of [{ headers: { 'X-GitHub-Delivery': `delivery of ${body}` } }, { headers: sign(body), body }])

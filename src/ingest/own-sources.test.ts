@@ -61,7 +61,7 @@ describe('a source for own events', () => {
 });
 
 describe('an own event', () => {
-  test('is judged by the schemas and filters of the routes, and has no other headers than its hops', async () => {
+  test('is evaluated by the schemas and filters of the routes, and has no other headers than its hops', async () => {
     await ingest.publishSource(own);
     const conditions = [{ field: 'payload.type', operator: 'equals' as const, value: 'endpoint.disabling' }];
     const schema = JSON.stringify({ type: 'object', required: ['data'] });

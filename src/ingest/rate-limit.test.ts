@@ -43,7 +43,7 @@ test('sources have limits of their own, and one without has none', async () => {
   ]);
 });
 
-test('every answer after the limit was looked at tells it, and none of a source without a limit', async () => {
+test('every answer after the limit was checked reports it, and none of a source without a limit', async () => {
   await ingest.publishSource({ rateLimitPerMinute: 3, payloadLimitBytes: 10 });
   const stored = await ingest.send('/ingest/acme/github', { body: '{}' });
   const tooLarge = await ingest.send('/ingest/acme/github', { body: 'x'.repeat(11) });
@@ -58,7 +58,7 @@ test('every answer after the limit was looked at tells it, and none of a source 
   expect(told(await ingest.send('/ingest/acme/b'))).toEqual([200, undefined, undefined]);
 });
 
-test('the next minute begins anew', async () => {
+test('the next minute restarts', async () => {
   await ingest.publishSource({ rateLimitPerMinute: 1 });
   await ingest.send('/ingest/acme/github');
   expect((await ingest.send('/ingest/acme/github')).status).toBe(429);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await ingest.stop();
 });
 
-test('the routes judge an event although a signing secret of its source does not open', async () => {
+test('the routes evaluate an event although a signing secret of its source does not open', async () => {
   await ingest.publishSignedSource({ signingSecrets: ['no envelope'] });
   await ingest.publishRoute({ sourceId: 'src_a', destinations: [{ id: 'dst_a', shard: 0 }] });
   const redis = ingest.redis.client;

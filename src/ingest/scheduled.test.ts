@@ -65,7 +65,7 @@ test('a scheduled event counts to the month when it is accepted', async () => {
   expect(ingest.kept.events).toHaveLength(1);
 });
 
-describe('is refused, and leaves no mark', () => {
+describe('is refused, and leaves no dedup key', () => {
   test.each<[Record<string, string | string[]>, string]>([
     [{ 'x-posthorn-delay-seconds': '604801' }, 'x-posthorn-delay-seconds must be a whole number of seconds from 0 to 604800.'],
     [{ 'x-posthorn-delay-seconds': '1.5' }, 'x-posthorn-delay-seconds must be'],

@@ -27,7 +27,7 @@ async function written(source = 'src_a'): Promise<SignatureFailureEntry[]> {
 }
 
 describe('a request whose signature fails', () => {
-  test('a request whose signature fails gets the answer that tells nothing, and the source keeps the reason, the address and the user agent', async () => {
+  test('a request whose signature fails gets the answer that reports nothing, and the source keeps the reason, the address and the user agent', async () => {
     await ingest.publishSignedSource({ provider: 'github' });
     const beforeMs = Date.now();
     for (const headers of [{}, { 'x-hub-signature-256': 'sha1=0' }, signed('{}', 'another secret')]) {
@@ -71,7 +71,7 @@ describe('a request whose signature fails', () => {
     expect(await ingest.redis.client.keys(`${keyPrefix}{sigfail:*`)).toEqual([]);
   });
 
-  test('a source that refuses all because it has no secret says so', async () => {
+  test('a source that refuses all because it has no secret reports it', async () => {
     await ingest.publishSource({ provider: 'github', rejectInvalidSignatures: true });
     expect((await ingest.send(path)).status).toBe(401);
     expect(await written()).toMatchObject([{ reason: 'no_secret' }]);
@@ -157,7 +157,7 @@ test('a flood of requests without a signature costs Redis one call a second, cou
   expect([requests, entries.length, entries[0]?.requests]).toEqual([1001, 1, 1001]);
 });
 
-test('failures are written within seconds while the process goes on, and forgotten with their organization', async () => {
+test('failures are written within seconds while the process continues, and forgotten with their organization', async () => {
   await ingest.publishSignedSource({ provider: 'github' });
   for (const total of [1, 2]) {
     await ingest.send(path);

@@ -42,7 +42,7 @@ async function untold(): Promise<number> {
   return log > 0 ? Number.NaN : Number(waiting?.split(' ')[0] ?? 0);
 }
 
-test('a burst of failures is told and counted once, although one worker after the other is killed in it', async () => {
+test('a burst of failures is reported and counted once, although one worker after the other is killed in it', async () => {
   const [shop, ops] = [await startReceiver((response) => response.writeHead(500).end()), await startReceiver()];
   ends.push(
     () => shop.close(),

@@ -28,7 +28,7 @@ afterAll(async () => {
   await redis?.stop();
 });
 
-test('kinds of a later release are passed over and forgotten; what was noted between and after them is told', async () => {
+test('kinds of a later release are passed over and forgotten; what was recorded between and after them is reported', async () => {
   const entry = (kind: string) =>
     [
       'w',

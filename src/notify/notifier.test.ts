@@ -222,7 +222,7 @@ describe('an alert', () => {
     expect(typesAt(ops)).toEqual(['delivery.failed 1', 'route.recovered 1']);
   });
 
-  test('an alert about a success goes out when the route asks for it', async () => {
+  test('an alert about a success goes out when the route requests it', async () => {
     const [shop, ops] = [await receiver(), await receiver()];
     destination(shop.url);
     channel(ops.url);

@@ -88,7 +88,7 @@ const nothingUnderWay = () =>
 const told = () => ops.requests.map(({ body }) => JSON.parse(body.toString()));
 const types = (): string[] => told().map(({ type }) => type);
 
-test('an endpoint is told with its application when it is disabled, once', async () => {
+test('an endpoint is reported with its application when it is disabled, once', async () => {
   shopAnswers = 410;
   worker(sources());
   const messageId = await sendToEndpoint();
@@ -122,7 +122,7 @@ test('a message that expired has the reason and the error type of its record', a
   });
 });
 
-test('a message that expires before any worker has configured its endpoint is noted once, for the own events alone', async () => {
+test('a message that expires before any worker has configured its endpoint is recorded once, for the own events alone', async () => {
   const messageId = await sendToEndpoint({ expiresAtMs: Date.now() + hourMs });
   await expireMessages(redis.client, `${prefix}{s0}:`);
   await new RedisDeliveryQueue({ redis: redis.client, prefix }).promote();

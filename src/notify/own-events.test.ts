@@ -118,7 +118,7 @@ const types = (): string[] => told().map(({ type }) => type);
 const ownEventsStored = async (): Promise<number> => (await reader.events('org_a', { sourceId: 'src_own' }, { limit: 100 })).items.length;
 
 describe('a dead letter', () => {
-  test('a dead letter is told to the routes of the source, as the documented JSON', async () => {
+  test('a dead letter is reported to the routes of the source, as the documented JSON', async () => {
     worker();
     const [id = ''] = await sendAndFail(1);
     const [request] = await ops.arrived(1);
@@ -169,7 +169,7 @@ describe('a dead letter', () => {
     expect(await redis.client.pttl(`${prefix}{s0}:oe:org_a`)).toBeGreaterThan(0);
   });
 
-  test('nothing is noted without a source that is enabled, nor of a message that is delivered', async () => {
+  test('nothing is recorded without a source that is enabled, nor of a message that is delivered', async () => {
     ownSource({ enabled: false });
     worker();
     await sendAndFail(2);
@@ -199,7 +199,7 @@ describe('a dead letter', () => {
     expect(ops.requests).toHaveLength(5);
   });
 
-  test('a dead letter is told also where its message expires before any worker has configured the target', async () => {
+  test('a dead letter is reported also where its message expires before any worker has configured the target', async () => {
     const messageId = await expiredUnseen({ routeId: 'rte_a', destinationId: 'dst_a', shard: 0 });
     worker();
     await ops.arrived(1);
@@ -214,7 +214,7 @@ describe('a dead letter', () => {
     route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }], schemaId: 'sch_a' });
   };
 
-  test('events for which there is no time are told after the next read', async () => {
+  test('events for which there is no time are reported after the next read', async () => {
     checksSchema();
     const sandbox = patientSandbox();
     const validate = sandbox.validate.bind(sandbox);
@@ -243,7 +243,7 @@ describe('a dead letter', () => {
     expect(await ownEventsStored()).toBe(0);
   });
 
-  test('what an organization has noted goes with it', async () => {
+  test('what an organization has recorded goes with it', async () => {
     worker();
     await sendAndFail(1);
     await ops.arrived(1);
@@ -265,7 +265,7 @@ describe('the loop guard', () => {
         registry.put('source', sourceRecord({ id: 'src_next', slug: 'next', provider: 'posthorn' }));
       },
     ],
-  ])('an own event that expires before any worker has configured its target is told to nobody%s', async (_what, change) => {
+  ])('an own event that expires before any worker has configured its target is reported to nobody%s', async (_what, change) => {
     await expiredUnseen({ routeId: 'rte_ops', destinationId: 'dst_ops', shard: 0 });
     expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(1);
     change();
@@ -274,7 +274,7 @@ describe('the loop guard', () => {
     expect((await reader.events('org_a', {}, { limit: 100 })).items).toHaveLength(1);
   });
 
-  test('an own event whose retry waits while its route is deleted is told to nobody', async () => {
+  test('an own event whose retry waits while its route is deleted is reported to nobody', async () => {
     opsAnswers = 500;
     const retryPolicy = { ...once, maxRetries: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 };
     registry.put('destination', destinationRecord({ url: ops.url }, { id: 'dst_ops', shard: 1, retryPolicy }));
@@ -289,7 +289,7 @@ describe('the loop guard', () => {
     expect(await ownEventsStored()).toBe(1);
   });
 
-  test('what fails of the own events, at failover destinations, too, is told to nobody', async () => {
+  test('what fails of the own events, at failover destinations, too, is reported to nobody', async () => {
     opsAnswers = 500;
     destination('dst_spare', ops.url, 1);
     const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: 1 };
@@ -337,7 +337,7 @@ describe('the loop guard', () => {
 });
 
 describe('a circuit', () => {
-  test('a circuit is told when it opens and when it closes', async () => {
+  test('a circuit is reported when it opens and when it closes', async () => {
     route({ circuit: { ...lasting, failureThreshold: 2 } });
     worker();
     await sendAndFail(2);

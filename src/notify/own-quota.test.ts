@@ -73,7 +73,7 @@ async function claimed(...counts: number[]): Promise<void> {
 const noted = () => notedData(world.redis.client, prefix, world.shards);
 const counted = () => world.redis.client.hget(keys.quota, month);
 
-test('80 and 100 percent of a month are told to the routes of the source, as the documented JSON, once, and do not count to it', async () => {
+test('80 and 100 percent of a month are reported to the routes of the source, as the documented JSON, once, and do not count to it', async () => {
   const ops: Receiver = await startReceiver();
   ends.push(() => ops.close());
   registry.put('destination', destinationRecord({ url: ops.url }, { id: 'dst_ops', shard: 1 }));
@@ -122,7 +122,7 @@ describe('a step of the messages of a month', () => {
     expect((await noted()).map(({ percent, messages }) => [percent, messages])).toEqual(steps);
   });
 
-  test('is neither noted nor looked for without a source, and told once there is one', async () => {
+  test('is neither recorded nor searched for without a source, and reported once there is one', async () => {
     ownSource(false);
     await claimed(9);
     expect(await world.redis.client.hgetall(keys.quota)).toEqual({ [month]: '9' });
@@ -136,7 +136,7 @@ describe('a step of the messages of a month', () => {
     ['above 80 %', 9, [80, 100]],
     ['below 80 %', 5, []],
   ])(
-    'of 100 %% is told once by sends %s that are refused before they are claimed, and by no look at what is left',
+    'of 100 %% is reported once by sends %s that are refused before they are claimed, and by no look at what is left',
     async (_, counted, percents) => {
       const { claim, intake, settled } = countingProcess();
       await claim(counted);
@@ -154,14 +154,14 @@ describe('a step of the messages of a month', () => {
     },
   );
 
-  test('is not told without a limit', async () => {
+  test('is not reported without a limit', async () => {
     const { claim, settled } = countingProcess();
     await claim(1000, null);
     await settled();
     expect(await noted()).toEqual([]);
   });
 
-  test('is told once, although many processes come across it at once', async () => {
+  test('is reported once, although many processes come across it at once', async () => {
     const processes = Array.from({ length: 30 }, () => countingProcess());
     await Promise.all(processes.flatMap(({ claim }) => [claim(1, 60), claim(1, 60), claim(1, 60)]));
     for (const { settled } of processes) await settled();
@@ -170,7 +170,7 @@ describe('a step of the messages of a month', () => {
     expect(await counted()).toBe('60');
   });
 
-  test.each<Death>(['before', 'after'])('is told once when the process dies %s any of its commands', async (moment) => {
+  test.each<Death>(['before', 'after'])('is reported once when the process dies %s any of its commands', async (moment) => {
     await dieEverywhere(world.redis.client, moment, {
       prepare: () => world.empty(),
       work: async (client) => {
@@ -189,7 +189,7 @@ describe('a step of the messages of a month', () => {
     });
   });
 
-  test('is told by the replays that pass it', async () => {
+  test('is reported by the replays that pass it', async () => {
     const originals = await world.endedMessages([0, 1, 0, 1]);
     const { quotaSteps, settled } = countingProcess();
     const { steps } = replayParts(world.redis.client, { prefix, shards: world.shards, quotaSteps });
@@ -201,7 +201,7 @@ describe('a step of the messages of a month', () => {
     ]);
   });
 
-  test('is told by the replay of a message that passes it', async () => {
+  test('is reported by the replay of a message that passes it', async () => {
     const [id = ''] = await world.endedMessages([0]);
     const { quotaSteps, settled } = countingProcess();
     const shared = { redis: world.redis.client, prefix, clock: systemClock, shards: () => world.shards };

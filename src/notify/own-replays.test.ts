@@ -65,7 +65,7 @@ describe('a worker', () => {
     ends.push(startAlertingWorker(world.redis, { prefix, registry, shards: world.shards }));
   }
 
-  test('tells the end of a replay to the routes of the source, as the documented JSON, once', async () => {
+  test('reports the end of a replay to the routes of the source, as the documented JSON, once', async () => {
     await world.endedMessages([0, 1, 0]);
     await start(replayRecord({ slug: 'night', hop: 3 }));
     await ops.arrived(1);
@@ -103,14 +103,14 @@ describe('a worker', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
-  test('tells the end of a dry run, marked as one', async () => {
+  test('reports the end of a dry run, marked as one', async () => {
     await world.endedMessages([0, 1]);
     await start(replayRecord({ isDryRun: true }));
     await ops.arrived(1);
     expect(told()).toMatchObject([{ data: { dryRun: true, phase: 'Succeeded', candidates: 2, queued: 0 } }]);
   });
 
-  test('tells the end of a replay of own events, which is a replay as any other', async () => {
+  test('reports the end of a replay of own events, which is a replay as any other', async () => {
     const record = replayRecord({ filter: { statuses: ['delivered'], routeId: 'rte_ops' } });
     await world.endedMessages([0]);
     await start(replayRecord({ identity: 'identity_first', id: 'rep_first', isDryRun: true }));
@@ -125,7 +125,7 @@ describe('a worker', () => {
 describe('the end of a replay', () => {
   const parts = () => world.parts(world.redis.client, { hasOwnSource: true });
 
-  test('nothing is noted without a source', async () => {
+  test('nothing is recorded without a source', async () => {
     await world.endedMessages([0]);
     await world.toTheEnd(replayRecord());
     expect(await notedEvents()).toEqual([]);

@@ -60,7 +60,7 @@ function rotate({ id, secret }: WebhookEndpoint, client?: RedisClient, validUnti
   return storeOn(client).updateEndpoint(org, id, { secret: { sealed: 'sealed anew', prefix: 'whsec_efgh', version: 2, previous } });
 }
 
-test('a rotated secret is told to the routes of the source, as the documented JSON, once, and nothing of the secret with it', async () => {
+test('a rotated secret is reported to the routes of the source, as the documented JSON, once, and nothing of the secret with it', async () => {
   const ops: Receiver = await startReceiver();
   ends.push(() => ops.close());
   const endpoint = await prepared();
@@ -95,7 +95,7 @@ describe('a rotation', () => {
   test.each<[string, () => Promise<WebhookEndpoint>, object]>([
     ['that leaves the old secret no time', async () => prepared(), { by: 'api', previousSecretExpiresAt: null }],
     ['through a custom resource', async () => prepared(ownSource, { managedBy: 'acme/endpoint' }), { by: 'resource' }],
-  ])('%s says so', async (_, endpointOf, data) => {
+  ])('%s reports it', async (_, endpointOf, data) => {
     const { id } = await endpointOf();
     await storeOn().updateEndpoint(org, id, { secret: { sealed: 'sealed anew', prefix: 'whsec_efgh', version: 2, previous: [] } });
     expect((await noted()).map(({ payload }) => payload.data)).toEqual([expect.objectContaining(data)]);
@@ -105,7 +105,7 @@ describe('a rotation', () => {
     ['no source for it', null],
     ['a disabled source for it', { ...ownSource, enabled: false }],
     ['a source of another provider', sourceRecord()],
-  ])('of an organization with %s is not noted, and stores nothing', async (_, source) => {
+  ])('of an organization with %s is not recorded, and stores nothing', async (_, source) => {
     const endpoint = await prepared(source);
     await storeOn().updateEndpoint(org, endpoint.id, { description: 'changed' });
     const before = await redis.client.keys('*');
@@ -113,7 +113,7 @@ describe('a rotation', () => {
     expect((await redis.client.keys('*')).sort()).toEqual(before.sort());
   });
 
-  test('is told once for each of many that are made at the same time', async () => {
+  test('is reported once for each of many that are made at the same time', async () => {
     const { id, secret } = await prepared();
     const versions = Array.from({ length: 10 }, (_, i) => i + 2);
     await Promise.all(

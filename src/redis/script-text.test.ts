@@ -29,7 +29,7 @@ test('an include that several files need is taken once, before all of them', () 
   );
 });
 
-test('a field of a hash stands for the short name in the table, in a script and in an include that scripts share', () => {
+test('a field of a hash represents the short name in the table, in a script and in an include that scripts share', () => {
   const { script, folder } = written({
     'script.lua': '-- @include "base.lua"\nreturn { redis.call(\'HGET\', key, F.target.circuit_state), base[F.target.route] }\n',
     'base.lua': 'local key = KEYS[1]\nlocal base = { [F.target.route] = SELF.target.route }\n',

@@ -102,7 +102,7 @@ test('the error of a refused object has the complaints by field', () => {
   expect(error.message).toContain('Source shop is invalid: spec.provider: must be one of generic, custom, github');
 });
 
-test('a status is judged by itself', () => {
+test('a status is validated by itself', () => {
   expect(admitStatus('Source', { id: 'src_a', conditions: null }).object).toEqual({ id: 'src_a' });
   expect(admitStatus('Source', { phase: 'x' }).causes?.[0]?.field).toBe('status.phase');
 });

@@ -13,7 +13,7 @@ function nodeAt(kind: Kind, path: string): FieldNode | undefined {
 }
 
 describe('how server-side apply merges', () => {
-  test('references to objects are told apart by their names', () => {
+  test('references to objects are distinguished by their names', () => {
     expect(nodeAt('Route', 'spec.destinationRefs')).toMatchObject({ listType: 'map', keys: ['name'] });
   });
 
@@ -34,7 +34,7 @@ describe('how server-side apply merges', () => {
     expect(nodeAt('Destination', 'spec.http')).toMatchObject({ type: 'object', atomic: false });
   });
 
-  test('conditions in a status are told apart by their types', () => {
+  test('conditions in a status are distinguished by their types', () => {
     expect(nodeAt('Route', 'status.conditions')).toMatchObject({ listType: 'map', keys: ['type'] });
   });
 

@@ -113,7 +113,7 @@ test.each([
   ['ftp', false, false],
   ['httpss', false, false],
   ['', false, false],
-])('the scheme %j is taken: %s, and where https is asked for: %s', (scheme, isHttp, isHttps) => {
+])('the scheme %j is taken: %s, and where https is requested: %s', (scheme, isHttp, isHttps) => {
   const url = `${scheme}://[::1]/a`;
   expect([httpUrl.safeParse(url).success, httpsUrl.safeParse(url).success]).toEqual([isHttp, isHttps]);
 });

@@ -117,7 +117,7 @@ describe('an election over a Lease', () => {
     await expect(term?.renew()).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  test('renewing tells that another candidate has taken the lock', async () => {
+  test('renewing reports that another candidate has taken the lock', async () => {
     const clock = new FakeClock();
     const server = new FaultyLease();
     const term = await candidate(server, clock, 'a').acquire(new AbortController().signal);

@@ -49,7 +49,7 @@ test('the lease of a silent holder is taken only after its duration has been wat
   await term?.release();
 });
 
-test('a leader goes on over a short outage of the API server', async () => {
+test('a leader continues over a short outage of the API server', async () => {
   const term = await new LeaderElector(lock('outage', 'a'), {
     clock: systemClock,
     logger: silentLogger,

@@ -76,7 +76,7 @@ test('as many objects are worked on at a time as there are workers', async () =>
   expect([most, running, queue.depth]).toEqual([3, 0, 0]);
 });
 
-test('a reconcile that asks to be called again is, after that time', async () => {
+test('a reconcile that requests another call gets it after that time', async () => {
   let calls = 0;
   const { queue, clock } = start(async () => (++calls === 1 ? { requeueAfterMs: 5000 } : {}));
   queue.add('n/a');

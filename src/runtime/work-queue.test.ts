@@ -79,7 +79,7 @@ test('the shorter of two delays of one key counts', async () => {
   expect(queue.depth).toBe(0);
 });
 
-test('retries of one key back off from 5 ms to 5 min and begin anew after forget', async () => {
+test('retries of one key back off from 5 ms to 5 min and restart after forget', async () => {
   const { queue, clock } = make();
   const expectDelay = async (ms: number): Promise<void> => {
     queue.addRateLimited('a');

@@ -21,7 +21,7 @@ const filter = (field: string, operator: 'equals' | 'not_equals' | 'gt', value: 
 });
 
 describe('a payload above 1 MiB', () => {
-  test('a payload above 1 MiB is judged by filters, of which each has its verdict, and gives the texts that are asked for', async () => {
+  test('a payload above 1 MiB is evaluated by filters, of which each has its verdict, and gives the texts that are requested', async () => {
     const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
     const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
     expect((await sandbox.judge({ organization: 'org_a' }, asked, payload)).judgement).toEqual({
@@ -44,7 +44,7 @@ describe('a payload above 1 MiB', () => {
     expect(judgement?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
   });
 
-  test('a payload above 1 MiB that is no JSON meets no filter that looks at it', async () => {
+  test('a payload above 1 MiB that is no JSON meets no filter that reads it', async () => {
     const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
     expect((await sandbox.judge({ organization: 'org_a' }, asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
       verdicts: [{ isMet: false, decidedBy: 0, isUntried: false }],
@@ -109,7 +109,7 @@ describe('a payload above 1 MiB', () => {
     expect(refused).toHaveLength(10);
   });
 
-  test('a payload above 1 MiB whose sender has hung up is not judged', async () => {
+  test('a payload above 1 MiB whose sender has hung up is not evaluated', async () => {
     const ending = new AbortController();
     const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
     const first = sandbox.judge({ organization: 'org_a' }, asked, payload);

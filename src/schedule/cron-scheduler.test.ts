@@ -210,7 +210,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 6]]);
   });
 
-  test('a scheduler goes on after Redis was emptied', async () => {
+  test('a scheduler continues after Redis was emptied', async () => {
     job();
     scheduler();
     await passTime(minuteMs);
@@ -220,7 +220,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 2]]);
   });
 
-  test('a scheduler goes on with other jobs, and with a job as it was, when a record or a recorded run cannot be read', async () => {
+  test('a scheduler continues with other jobs, and with a job as it was, when a record or a recorded run cannot be read', async () => {
     job();
     job({ id: 'cron_b' });
     scheduler();

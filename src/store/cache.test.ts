@@ -78,7 +78,7 @@ test('managedFields are left out', () => {
   expect(cache.list()[0]?.metadata).not.toHaveProperty('managedFields');
 });
 
-test('managedFields are kept when asked for', () => {
+test('managedFields are kept when requested', () => {
   const cache = new ResourceCache('Route', { logger: silentLogger, keepManagedFields: true });
   cache.upsert(route('a', 1));
   expect(cache.list()[0]?.metadata.managedFields).toHaveLength(1);
@@ -91,7 +91,7 @@ test('the same version again is no change', () => {
   expect(changes).toHaveLength(1);
 });
 
-test('a new list tells what came, what changed and what is gone, and nothing of what stayed', () => {
+test('a new list reports what came, what changed and what is gone, and nothing of what stayed', () => {
   const { cache, changes } = newCache();
   cache.replace([route('stays', 1, { uid: 1 }), route('changes', 1, { uid: 2 }), route('goes', 1, { uid: 3 })]);
   changes.length = 0;
@@ -112,7 +112,7 @@ test('a list of one namespace leaves the others', () => {
   expect(cache.list().map((object) => object.metadata.namespace)).toEqual(['two']);
 });
 
-test('an object made anew under its name is told with both uids, and the old one is no longer found', () => {
+test('an object recreated under its name is reported with both uids, and the old one is no longer found', () => {
   const { cache, changes } = newCache();
   cache.upsert(route('a', 1, { uid: 1 }));
   cache.replace([route('a', 5, { uid: 2 })]);
@@ -139,7 +139,7 @@ test('a listener that throws hinders no other', () => {
   expect([changes.length, second]).toEqual([1, [{ namespace: 'shop', name: 'a' }]]);
 });
 
-test('a list by age holds those of its namespace, follows every change, and those of one moment stand by name', () => {
+test('a list by age holds those of its namespace, follows every change, and those of one moment are ordered by name', () => {
   const { cache } = newCache();
   const at = (name: string, uid: number, second: number, namespace = 'shop') => {
     const object = route(name, uid, { uid, namespace });

@@ -88,7 +88,7 @@ test('it lists, takes the list in, and watches from its version', async () => {
   await reflector.synced;
 });
 
-test('a watch that the server closed goes on from the last version seen, events and bookmarks alike', async () => {
+test('a watch that the server closed continues from the last version seen, events and bookmarks alike', async () => {
   store.lists.push(page('5'));
   store.watches.push(events({ type: 'added', object: namespace('a', '6') }));
   store.watches.push(events({ type: 'deleted', object: namespace('a', '7') }));
@@ -114,7 +114,7 @@ test('EXPIRED again and again backs off', async () => {
   expect(store.calls.filter((call) => call === 'list')).toHaveLength(2);
 });
 
-test('a broken watch goes on from its version after a delay that doubles up to 30 s', async () => {
+test('a broken watch continues from its version after a delay that doubles up to 30 s', async () => {
   store.lists.push(page('5'));
   for (let i = 0; i < 9; i++) store.watches.push(unavailable);
   await start();
@@ -134,7 +134,7 @@ test('a broken watch goes on from its version after a delay that doubles up to 3
   expect(store.calls.slice(1).every((call) => call === 'watch 5')).toBe(true);
 });
 
-test('the backoff begins anew after two healthy minutes', async () => {
+test('the backoff restarts after two healthy minutes', async () => {
   store.lists.push(page('5'));
   for (let i = 0; i < 5; i++) store.watches.push(unavailable);
   const broken = Promise.withResolvers<void>();
@@ -172,7 +172,7 @@ test('a list that fails is tried again, and the state is syncing until it succee
   expect(reflector.degradedSinceMs).toBeNull();
 });
 
-test('a failing watch is degraded from its first failure until it stands again', async () => {
+test('a failing watch is degraded from its first failure until it is open again', async () => {
   store.lists.push(page('5'));
   store.watches.push(unavailable, unavailable, async function* () {
     yield { type: 'bookmark', version: '5' as Version };
@@ -253,7 +253,7 @@ test('aborting ends it', async () => {
   await run;
 });
 
-test('its metrics tell lists, ends of watches and health', async () => {
+test('its metrics report lists, ends of watches and health', async () => {
   store.lists.push(page('5', 'a'), page('6', 'a'));
   store.watches.push(expired, unavailable);
   await start();

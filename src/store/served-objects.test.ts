@@ -153,7 +153,7 @@ test.each<[string, PosthornObject<'Organization'>[], boolean]>([
   }
 });
 
-test('an Organization that was made anew under its name is not removed with the former', () => {
+test('an Organization that was recreated under its name is not removed with the former', () => {
   const former = organization('two', { installation: 'two' }, { age: 1 });
   ofOrganizations.upsert(former);
   ofOrganizations.upsert(organization('two', { installation: 'two' }, { age: 2 }));

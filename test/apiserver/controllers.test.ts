@@ -179,7 +179,7 @@ describe('controllers on a real API server', () => {
     }
   });
 
-  test('nothing is written once everything is in force, nor by a controller that starts anew', async () => {
+  test('nothing is written once everything is in force, nor by a controller that restarts', async () => {
     await source();
     await destination();
     await route();

@@ -169,7 +169,7 @@ describe('a pool', () => {
     await eventually(async () => expect(await owned('NetworkPolicy', 'plain')).toBeNull());
   });
 
-  test('a pool touches no object that is not its own, names it, and goes on when it is gone', async () => {
+  test('a pool touches no object that is not its own, names it, and continues when it is gone', async () => {
     const selector = { matchLabels: { app: 'theirs' } };
     await applyObject(clusterKinds.PodDisruptionBudget, 'posthorn-delivery-taken', { spec: { minAvailable: 1, selector } });
     await apply('taken', { replicas: 1 });

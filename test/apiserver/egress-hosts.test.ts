@@ -119,7 +119,7 @@ test.each<[what: string, lists: Lists, refused: string, allowed: string[]]>([
     ['shop.example.com', '[2001:db8::1]'],
   ],
 ])(
-  'the policy of the chart compiles with %s and judges by the list',
+  'the policy of the chart compiles with %s and decides by the list',
   async (_, egressHosts, refused, allowed) => {
     const objects = await rendered(egressHosts);
     await apply(objects);

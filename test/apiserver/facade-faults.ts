@@ -62,7 +62,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     expect(await create('Counted')).toMatchObject({ status: 201, body: { slug: 'counted-2' } });
   });
 
-  test('a quota that is used up is told in the words of the API', async () => {
+  test('a quota that is used up is reported in the words of the API', async () => {
     const message = 'destinations.posthorn.dev "a" is forbidden: exceeded quota: posthorn, requested: count/destinations.posthorn.dev=1';
     answerWrites(status(403, { reason: 'Forbidden', message }));
     const { status: code, body } = await create('One too many');
@@ -70,7 +70,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     expect(body.message).toMatch(/^The organization has destinations, as many as its plan \(enterprise\) or its limit allows/);
   });
 
-  test('a quota of Secrets that is used up is told, and leaves nothing behind', async () => {
+  test('a quota of Secrets that is used up is reported, and leaves nothing behind', async () => {
     const message = 'secrets "posthorn-a-abc" is forbidden: exceeded quota: team-a, requested: count/secrets=1, used: count/secrets=9';
     answerWrites(status(403, { reason: 'Forbidden', message }), { plural: 'secrets' });
     const body = { name: 'Without Secret', url, authType: 'bearer', authConfig: { token: 'a-long-token-0000001' } };
@@ -82,7 +82,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     expect((await world.request('GET', '/api/destinations/without-secret')).status).toBe(404);
   });
 
-  test('a policy that refuses is told in its own words', async () => {
+  test('a policy that refuses is reported in its own words', async () => {
     const said = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host elsewhere.example is not among those allowed";
     const message = `destinations.posthorn.dev "a" is forbidden: ${said}`;
     answerWrites(status(422, { reason: 'Invalid', message, details: { causes: [{ message: said }] } }));
@@ -101,7 +101,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     expect(answer.body.message).toBe('The destination is being changed by others at this moment; send the request again.');
   });
 
-  test('a right that the API lacks is not told as one that the caller lacks', async () => {
+  test('a right that the API lacks is not reported as one that the caller lacks', async () => {
     const message = 'destinations.posthorn.dev "a" is forbidden: User "system:serviceaccount:posthorn-system:api" cannot patch resource';
     answerWrites(status(403, { reason: 'Forbidden', message }));
     const answer = await create('Not allowed');
@@ -125,7 +125,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     },
   );
 
-  test('reads go on without it, credentials masked as ever, and writes are 503', async () => {
+  test('reads continue without it, credentials masked as ever, and writes are 503', async () => {
     const body = { name: 'Known', url, authType: 'bearer', authConfig: { token: 'a-long-token-0000001' } };
     const { body: made } = await world.request('POST', '/api/destinations', { body });
     const { body: source } = await world.request('POST', '/api/sources', { body: { name: 'Known' } });
@@ -141,7 +141,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     expect((await world.request('GET', '/api/destinations/nobody')).status).toBe(503);
   });
 
-  test('tests, triggers, checks and circuits go on without it', async () => {
+  test('tests, triggers, checks and circuits continue without it', async () => {
     await world.startWorker();
     const source = await world.create('sources');
     const destination = await world.create('destinations', { url: receiver.url });

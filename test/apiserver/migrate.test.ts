@@ -118,7 +118,7 @@ test('broken off in the middle it says nothing of what it has not done, and the 
   expect(await storedVersions()).toEqual([today]);
 }, 120_000);
 
-test('an object that the API server does not take again is named, and the version in which it is stored stays noted', async () => {
+test('an object that the API server does not take again is named, and the version in which it is stored stays recorded', async () => {
   await upgraded('f', 'c', 'd');
   const refusing: Pick<KubernetesApi, 'request'> = {
     request: async (method, path, options) => {

@@ -80,7 +80,7 @@ const expectReady = (ready: string): Promise<void> =>
     expect(`${found?.status} ${found?.reason}`).toBe(ready);
   }, withinMs);
 
-test('a quota is not asked for before the rights in the namespace count', async () => {
+test('a quota is not requested before the rights in the namespace count', async () => {
   await controllers.stop();
   const asked: string[] = [];
   // As an API server that sees a RoleBinding late.
@@ -118,7 +118,7 @@ test('what somebody changes of the quota, or deletes, comes back', async () => {
   await expectQuota('200');
 });
 
-test('a quota of that name that is somebody else’s is left alone, and the organization says so', async () => {
+test('a quota of that name that is somebody else’s is left alone, and the organization reports it', async () => {
   await makeNamespace();
   const foreign = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'posthorn' }, spec: { hard: { pods: '7' } } };
   await plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, foreign);

@@ -157,7 +157,7 @@ afterAll(async () => {
 });
 
 describe('what kubectl shows', () => {
-  test.each(posthornKinds)('a list of kind %s has the columns that an operator asks for first', async (kind) => {
+  test.each(posthornKinds)('a list of kind %s has the columns that an operator requests first', async (kind) => {
     const answer = await client.send('GET', collectionPath(kind, namespace), undefined, 'application/json;as=Table;v=v1;g=meta.k8s.io');
     const { columnDefinitions, rows } = table.parse(answer.body);
     const [names, cells] = shown[kind];
@@ -194,7 +194,7 @@ describe('what kubectl shows', () => {
     expect(await names('status.circuit.state!=open,status.circuit.state!=')).toBe('');
   });
 
-  test.each(posthornKinds)('kubectl explain tells every field of kind %s with its description', async (kind) => {
+  test.each(posthornKinds)('kubectl explain reports every field of kind %s with its description', async (kind) => {
     const explained = await kubectl('explain', kinds[kind].plural, '--recursive');
     for (const field of Object.keys(kinds[kind].spec.shape)) expect(explained).toContain(`${field}\t`);
     const spec = await kubectl('explain', `${kinds[kind].shortName}.spec`);

@@ -210,7 +210,7 @@ describe('faults between the reflector and the API server', () => {
     expect(changes.at(-1)?.after).toBeUndefined();
   });
 
-  test('an object made anew while nobody looked: told with both uids', async () => {
+  test('an object recreated while nobody looked: reported with both uids', async () => {
     const first = await put('a');
     await start();
     proxy.muteAllStreams();

@@ -104,7 +104,7 @@ test('kubectl waits for a replay and shows its progress, which two managers writ
   ]);
 });
 
-test('a replay of event types, applications or endpoints that do not exist does not begin and says so, until they exist', async () => {
+test('a replay of event types, applications or endpoints that do not exist does not begin and reports it, until they exist', async () => {
   const resolved = async (name: string) =>
     (await store.get('Replay', { namespace, name })).status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
   const cases: [name: string, filter: SpecInputOf<'Replay'>['filter'], reason: string, message: string][] = [
@@ -136,7 +136,7 @@ test('a replay of event types, applications or endpoints that do not exist does 
   await kubectl('wait', '--for=condition=Ready', 'replay/types', '--timeout=60s');
 }, 180_000);
 
-test('a replay goes on while no controller runs, and the next one says how far it is and how it ended', async () => {
+test('a replay continues while no controller runs, and the next one says how far it is and how it ended', async () => {
   const object = await apply('through');
   await kubectl('wait', '--for=condition=Ready', 'replay/through', '--timeout=60s');
   await controllers.stop();
@@ -158,7 +158,7 @@ test('a finished replay is deleted when its time is over, and its record goes wi
   await eventually(async () => expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull());
 });
 
-test('a replay that Git applies again is left as it is; deleted and made again beside other controllers it shows what ran, and says so', async () => {
+test('a replay that Git applies again is left as it is; deleted and made again beside other controllers it shows what ran, and reports it', async () => {
   const object = await apply('of-git');
   await kubectl('wait', '--for=condition=Ready', 'replay/of-git', '--timeout=60s');
   await note(object, 0, { phase: 'Succeeded', plan, queued: 3, delivered: 3, queuedAtMs: systemClock.now(), endedAtMs: systemClock.now() });

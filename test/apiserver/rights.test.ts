@@ -235,7 +235,7 @@ describe('rights where an organization lives', () => {
     150_000,
   );
 
-  test('rights where an organization lives are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
+  test('rights where an organization lives are refused in the namespace of the installation and in protected ones, and the Organization reports it', async () => {
     for (const within of [namespace, 'guarded']) {
       await organization(`in-${within}`, 'False NamespaceProtected', within);
       expect((await bindings(within)).filter(({ metadata }) => names.includes(metadata.name))).toEqual([]);
@@ -244,7 +244,7 @@ describe('rights where an organization lives', () => {
     }
   }, 180_000);
 
-  test('rights where an organization lives of two installations stand beside each other', async () => {
+  test('rights where an organization lives of two installations are beside each other', async () => {
     const objects = new KubernetesObjects({ api: admin, clock: systemClock });
     const installation = { name: 'posthorn', namespace: 'posthorn-system' };
     const other = new OrganizationRights({ objects, store, installation, clock: systemClock });
@@ -327,7 +327,7 @@ describe('rights that are missing for a while', () => {
     expect(await conditionOf('Destination', key)).toEqual(condition);
   }, 180_000);
 
-  test('change no condition of a resource, and the Organization says so after half a minute', async () => {
+  test('change no condition of a resource, and the Organization reports it after half a minute', async () => {
     const key = { namespace: 'acme', name: 'kept' };
     const auth = { type: 'bearer', tokenSecretRef: { name: 'kept', key: 'token' } };
     const destinationWith = (url: string) =>

@@ -68,7 +68,7 @@ test('the table has at least 150 cases of the kinds of the group, each with a na
   expect(new Set(cases.map(title)).size).toBe(cases.length);
 });
 
-describe('the API server and admit judge alike', () => {
+describe('the API server and admit agree on', () => {
   test.each(cases.map((each, index) => ({ ...each, index, title: title(each) })))('$title', async (each) => {
     const path = collectionPath(each.kind, namespace);
     if (each.old === undefined) {
@@ -114,7 +114,7 @@ describe('the API server says in words what a text must be', () => {
   });
 });
 
-describe('the API server and admitStatus judge alike', () => {
+describe('the API server and admitStatus agree on', () => {
   test.each(statusCases.map((each, index) => ({ ...each, index, title: title(each) })))('$title', async (each) => {
     const path = collectionPath(each.kind, namespace);
     const spec = each.kind === 'Route' ? { sourceRef: { name: 'a' }, destinationRefs: [] } : {};

@@ -181,7 +181,7 @@ afterAll(async () => {
   earlier?.remove();
 });
 
-test('an earlier worker alone loses nothing: it sends payloads in place of links, without templates and deadlines, and the attempts say so', async () => {
+test('an earlier worker alone loses nothing: it sends payloads in place of links, without templates and deadlines, and the attempts report it', async () => {
   await work('earlier');
   const numbers = await send(10);
   await arrived(numbers);

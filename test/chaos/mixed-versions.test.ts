@@ -210,7 +210,7 @@ test.each(releases)(
   600_000,
 );
 
-test('either api tells which version each worker and each process runs, and that a rollout is under way', async () => {
+test('either api reports which version each worker and each process runs, and that a rollout is under way', async () => {
   for (const release of releases) await work(release);
   for (const { port } of Object.values(apis)) {
     const response = await fetch(`http://127.0.0.1:${port}/api/installation`, { headers: { 'x-api-key': key } });

@@ -169,7 +169,7 @@ async function verify({ sender, takenOverMs }: { sender: SteadySender; takenOver
   }
 }
 
-test('a Redis Cluster with 16 shards goes on while slots move and after a failover', async () => {
+test('a Redis Cluster with 16 shards continues while slots move and after a failover', async () => {
   const group = await startRedisCluster();
   const url = `redis://${group.hosts}`;
   const installation = await start('cluster', { POSTHORN_REDIS_URL: url, POSTHORN_REDIS_MODE: 'cluster' });
@@ -191,7 +191,7 @@ test('a Redis Cluster with 16 shards goes on while slots move and after a failov
   }
 }, 400_000);
 
-test('Redis by Sentinel, with TLS and a user with the least commands, goes on after a failover', async () => {
+test('Redis by Sentinel, with TLS and a user with the least commands, continues after a failover', async () => {
   const { key, cert } = authority.issue(['127.0.0.1']);
   const group = await startRedisSentinel({ tls: { key, cert, caFile: authority.file }, users });
   const url = `rediss://posthorn:change-me@${group.sentinels}`;

@@ -98,7 +98,7 @@ const deploymentOf = (objects: Any[], role: string): Any =>
   objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === `posthorn-${role}`);
 
 test.each(['api', 'ingest'])(
-  'a pod of %s goes on to answer while proxies still send to it, and has its whole time to drain after that',
+  'a pod of %s continues to answer while proxies still send to it, and has its whole time to drain after that',
   async (role) => {
     const pod = deploymentOf(manifests(await template('--set', 'drainSeconds=40')), role).spec.template.spec;
     expect(pod.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 5 } } });
@@ -200,7 +200,7 @@ describe('ingest', () => {
     ]);
   });
 
-  test('and the API stand below the base path, which Ingress has before each of its paths', async () => {
+  test('and the API are below the base path, which Ingress has before each of its paths', async () => {
     const objects = await renderedWith('--set', 'console.basePath=/posthorn,ingress.paths={/api/,/console,/ingest/}');
     expect(backendsOf(objects)).toEqual({
       '/posthorn/api/': 'posthorn-api',
@@ -251,7 +251,7 @@ describe('the pods of a role', () => {
   const apart = { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] } };
   const preferring = (...terms: object[]) => ({ podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: terms } });
 
-  test('rather stand on several nodes, also where these have no zones, beside what else is preferred', async () => {
+  test('are preferably on several nodes, also where these have no zones, beside what else is preferred', async () => {
     expect(await affinityOf()).toMatchObject(preferring(apart));
     const own = { weight: 1, podAffinityTerm: { topologyKey: 'rack' } };
     const given = { ...preferring(own), nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };

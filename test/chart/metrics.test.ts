@@ -43,7 +43,7 @@ function namesIn(expression: string): string[] {
 const panels = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
 
 test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels])(
-  '%s asks for metrics that there are: %s',
+  '%s uses metrics that exist: %s',
   (_, expression) => {
     const names = namesIn(expression);
     expect(names).not.toEqual([]);

@@ -127,7 +127,7 @@ async function cutOff(): Promise<void> {
   truncateSync(last, statSync(last).size - 3);
 }
 
-test('a Redis that starts asks for one rewrite, and listens to others only after that', async () => {
+test('a Redis that starts requests one rewrite, and listens to others only after that', async () => {
   startServer();
   await server.untilUp(port);
   await eventually(() => client.connect());

@@ -91,7 +91,7 @@ test('an Ingress has several hosts, each with its paths, and those of one TLS Se
   expect(found(alone, 'Ingress', 'posthorn-api').spec.tls).toBeUndefined();
 });
 
-test('a Service tells the load balancer its class, whom it takes, and to keep addresses', () => {
+test('a Service has the class of its load balancer, the allowed clients, and the policy that keeps addresses', () => {
   expect(found(objects, 'Service', 'posthorn-ingest').spec).toMatchObject({
     type: 'LoadBalancer',
     loadBalancerClass: 'example.com/internal',

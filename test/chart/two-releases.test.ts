@@ -87,7 +87,7 @@ test('the controllers of each have the rights and the policies to make their org
   expect(metadata.labels).toMatchObject({ 'posthorn.dev/organization': 'two', 'posthorn.dev/installation': 'two' });
 }, 400_000);
 
-test('the policy on hosts of each judges its own organizations', async () => {
+test('the policy on hosts of each checks its own organizations', async () => {
   const made = async (namespace: string, host: string): Promise<string> => {
     const metadata = { name: host.replace('.', '-') };
     const object = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Destination', metadata, spec: { http: { url: `https://${host}` } } };

@@ -124,7 +124,7 @@ test('Redis is not restarted by an upgrade to another version', () => {
   expect(after.podTemplates).toEqual(before.podTemplates);
 });
 
-test('the kinds are changed where they are, not made anew', () => {
+test('the kinds are changed where they are, not recreated', () => {
   expect(Object.keys(before.crds).length).toBeGreaterThan(0);
   expect(after.crds).toEqual(before.crds);
 });

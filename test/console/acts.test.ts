@@ -85,7 +85,7 @@ test('an endpoint and an application that are enabled, which is undone, keep the
   }
 });
 
-test('a test whose answer is lost is sent anew by the second press', async () => {
+test('a test whose answer is lost is sent again by the second press', async () => {
   const tested = await startReceiver();
   try {
     const destination = await made('destinations', { name: 'tested', url: tested.url });
@@ -341,7 +341,7 @@ test('a person cancels a delivery that waits on its page, and the rest of its li
   expectSound();
 });
 
-test('a cancel of a list is tried again after a failure: it counts anew, and goes on where it was, with what it had cancelled', async () => {
+test('a cancel of a list is tried again after a failure: it counts again, and continues where it was, with what it had cancelled', async () => {
   await made('sources', { name: 'refused' });
   await made('destinations', { name: 'kept-away', url: receiver.url, enabled: false });
   await made('routes', { name: 'refused', sourceId: 'refused', destinationIds: ['kept-away'] });

@@ -53,7 +53,7 @@ test('a destination is deleted after a question that names the routes that lose 
   expectSound();
 }, 120_000);
 
-test('the question waits until the effect is read, and says so', async () => {
+test('the question waits until the effect is read, and reports it', async () => {
   const id = await made('destinations', { name: 'slow to read', url: receiver.url });
   const page = await open(`o/default/targets/${id}`);
   await page.getByRole('button', { name: 'Delete destination…' }).waitFor();

@@ -102,7 +102,7 @@ test('paths in the schema of an event type begin with schema', async () => {
   expectSound();
 });
 
-test('charts of a target to which nothing was sent say so', async () => {
+test('charts of a target to which nothing was sent report it', async () => {
   const idle = await made('destinations', { name: 'Idle', url: receiver.url });
   const page = await open(`o/default/targets/${idle}`);
   await page.getByText('Nothing was attempted.', { exact: true }).waitFor();

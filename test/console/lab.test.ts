@@ -191,7 +191,7 @@ test('the Lab tries an expression of a subscription and a schema of an event typ
   suite.expectSound();
 }, 180_000);
 
-test('the Lab gives up a save that others keep overtaking, and says so', async () => {
+test('the Lab gives up a save that others keep overtaking, and reports it', async () => {
   const id = await suite.made('transforms', { name: 'Contested', code: '"stored"' });
   const page = await suite.open(`o/default/lab?kind=transform&id=${id}`);
   let refused = 0;

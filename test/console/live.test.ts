@@ -6,7 +6,7 @@ import { consoleSuite } from './console-suite.ts';
 const suite = consoleSuite();
 const { made, sent, open, expectSound } = suite;
 
-test('a list that is scrolled stays as it is and counts what comes, until the reader asks for the newest', async () => {
+test('a list that is scrolled stays as it is and counts what comes, until the reader requests the newest', async () => {
   for (const name of ['read', 'unread']) await made('sources', { name });
   const page = await open('o/default/live?topic=events&sourceId=read', { viewport: { width: 1280, height: 700 } });
   await page.getByText('Connected').waitFor();

@@ -105,7 +105,7 @@ test('an event for a time is scheduled in the zone of the reader, and a second p
   expect((await read(`webhook-events/${messages[0].eventId}`)).deliverAt).toBe(`${at}:00.000Z`);
 });
 
-test('an event that no subscription takes says so', async () => {
+test('an event that no subscription takes reports it', async () => {
   const eventTypeId = await made('event-types', { name: 'order.nobody' });
   const page = await open(`o/default/event-types?at=${eventTypeId}`);
   const dialog = await opened(page);

@@ -162,7 +162,7 @@ test('two organizations in one installation see nothing of each other, whatever 
   }
 }, 240_000);
 
-test('an installation that others reach asks for a key, and forgets it when the reader signs out', async () => {
+test('an installation that others reach requires a key, and forgets it when the reader signs out', async () => {
   opened = await openPage(browser);
   const { page } = opened;
   await page.goto(`${reachable.url}/console/o/default/routes`);

@@ -109,7 +109,7 @@ describe('below a base path', () => {
     });
 
     test.each(['/posthorn/console/', '/posthorn/console/login?next=%2Fevents'])(
-      '%s opens, and asks for nothing elsewhere',
+      '%s opens, and requests nothing elsewhere',
       async (path) => {
         const { paths, page } = await openTwice(`${origin}${path}`);
         await expectSound(page);

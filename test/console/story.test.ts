@@ -106,7 +106,7 @@ test('an outage is followed from the overview to the two attempts that differ, a
   expectSound();
 });
 
-test('events that reached no route are chosen by both of their statuses, counted, and judged again by the routes of today', async () => {
+test('events that reached no route are chosen by both of their statuses, counted, and evaluated again by the routes of today', async () => {
   isDown = false;
   await made('sources', { name: 'early' });
   for (const name of ['late', 'later']) await made('destinations', { name, url: receiver.url });

@@ -191,7 +191,7 @@ describe('a topology of 500 routes', () => {
     expectSound();
   });
 
-  test('on 320 pixels the columns stand below each other, without lines', async () => {
+  test('on 320 pixels the columns are below each other, without lines', async () => {
     const page = await open('o/default/topology', { viewport: { width: 320, height: 640 } });
     await page.getByText('500 routes from').waitFor();
     const tops = await Promise.all(
@@ -204,7 +204,7 @@ describe('a topology of 500 routes', () => {
     expectSound();
   });
 
-  test('while the API fails, the topology says so', async () => {
+  test('while the API fails, the topology reports it', async () => {
     const page = await open('o/default/overview');
     await page.route('**/analytics/routes**', (route) => route.fulfill({ status: 503, body: '{"message":"Redis is away."}' }));
     await page.goto(`${suite.standalone.url}/console/o/default/topology`);

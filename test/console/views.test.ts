@@ -306,7 +306,7 @@ test('the palette finds a name that looks like an id, and says when it could not
   expect(await accessibilityViolations(page)).toEqual([]);
 });
 
-test('four of several ids are asked for at a time, each once, and those that the API could not answer are asked for again by a button', async () => {
+test('four of several ids are requested at a time, each once, and those that the API could not answer are requested again by a button', async () => {
   const ids = Array.from({ length: 9 }, (_, i) => `msg_${String(i).repeat(26)}`);
   const page = await open('o/default/overview');
   const asked: string[] = [];

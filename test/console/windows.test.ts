@@ -14,7 +14,7 @@ async function windowBeside(page: Page, path: string): Promise<Page> {
   return other;
 }
 
-test('the windows of a browser that follow the same have the rows of one stream, and one goes on when another is closed', async () => {
+test('the windows of a browser that follow the same have the rows of one stream, and one continues when another is closed', async () => {
   await made('sources', { name: 'shared' });
   const streams: string[] = [];
   const first = await open('o/default/live?topic=events');

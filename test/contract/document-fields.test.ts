@@ -194,7 +194,7 @@ describe('fields in the OpenAPI document', () => {
     ['exportOutboundMessages', 'limit', 10_000],
     ['getAnalytics', 'range', '24h'],
     ['getWebhookAnalytics', 'timeRange', '24h'],
-  ])('the query of %s tells that the default of %s is %j', (operationId, name, standard) => {
+  ])('the query of %s reports that the default of %s is %j', (operationId, name, standard) => {
     const parameter = queryOf(operationId).find((each) => each['name'] === name);
     expect(members(parameter?.['schema'])['default']).toEqual(standard);
   });

@@ -49,7 +49,7 @@ function expectDescribed(answer: Answer, method = 'POST'): void {
 }
 
 describe('what the OpenAPI document says of ingest', () => {
-  test('stands beside the API, asks for no key and names each method once', () => {
+  test('is beside the API, requires no key and names each method once', () => {
     expect(members(document)['paths']).toHaveProperty(
       ['/ingest/{orgSlug}/{sourceSlug}', 'servers'],
       [expect.objectContaining({ url: '/' })],

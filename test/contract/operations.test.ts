@@ -85,7 +85,7 @@ describe('who may call', () => {
     expect(operations.filter((operation) => !keyed.includes(operation)).map(({ operationId }) => operationId)).toEqual(['createSession']);
   });
 
-  test.each(named(keyed))('%s asks for a key, its scope and its role', async (_, operation) => {
+  test.each(named(keyed))('%s requires a key, its scope and its role', async (_, operation) => {
     const path = `/api${await existing(operation, world.facade.admin)}`;
     const refusals = [
       { key: null, status: 401 },

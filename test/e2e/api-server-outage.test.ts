@@ -95,7 +95,7 @@ describe('without the API server', () => {
     await world?.stop();
   });
 
-  test('ingest and delivery go on, and reads of the API, cron, tests, and webhooks for customers, new endpoints included', async () => {
+  test('ingest and delivery continue, and reads of the API, cron, tests, and webhooks for customers, new endpoints included', async () => {
     await world.controlPlane.stopApiServer();
     for (let i = 0; i < 5; i++) await arrives(kept);
     expect((await rest.send('GET', '/api/events')).status).toBe(200);

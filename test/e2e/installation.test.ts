@@ -117,7 +117,7 @@ describeInCluster('the chart in a cluster', () => {
     await uninstalledWithAllItsPods();
   }, 900_000);
 
-  test('installed again it goes on with what was kept, and delivers its first event', async () => {
+  test('installed again it continues with what was kept, and delivers its first event', async () => {
     const address = addressOfThisMachine();
     const authority = createCertificateAuthority();
     ends.push(() => authority.remove());

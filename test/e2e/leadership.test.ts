@@ -75,7 +75,7 @@ describe('two controllers', () => {
     await allPublished('/both');
   }, 150_000);
 
-  test('a leader that was stopped for longer than its lease publishes nothing when it goes on, and ends', async () => {
+  test('a leader that was stopped for longer than its lease publishes nothing when it continues, and ends', async () => {
     // Stopped in the middle of its work, so that it has changes to publish when it resumes.
     const changes = changeAll('/while-working');
     await new Promise((resolve) => setTimeout(resolve, 30));

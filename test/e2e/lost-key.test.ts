@@ -123,7 +123,7 @@ afterAll(async () => {
 });
 
 describe('with another encryption key than that under which secrets were stored', () => {
-  test('a delivery that needs one ends with the reason, which stands in its last error, too', async () => {
+  test('a delivery that needs one ends with the reason, which is in its last error, too', async () => {
     await eventually(async () => expect((await fetch(`${url}/ingest/default/open`, { method: 'POST', body: '{}' })).status).toBe(200));
     const delivery = await eventually('a dead letter', 30_000, async () => {
       const { body } = await rest.send('GET', '/api/deliveries?status=dlq');

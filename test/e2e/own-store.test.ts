@@ -62,7 +62,7 @@ const becomesRefused = (role: Role): Promise<void> =>
   eventually(async () => expect(await readyz(role)).toEqual([503, expect.stringContaining(refusal)]), patienceMs);
 
 test.each([['api'], ['ingest'], ['delivery']])(
-  '%s does not work with the Redis of another installation, says so in /readyz, the log and a metric, and begins when it is its own',
+  '%s does not work with the Redis of another installation, reports it in /readyz, the log and a metric, and begins when it is its own',
   async (name) => {
     const redis = await redisOf('two');
     const role = await started(name, redis);
@@ -165,7 +165,7 @@ test('controllers claim an empty Redis that takes the place of their own before 
   expect(await empty.client.get(noted)).toBe('default');
 }, 240_000);
 
-test.each([['api'], ['ingest']])('%s accepts no event before Redis has told whose it is', async (name) => {
+test.each([['api'], ['ingest']])('%s accepts no event before Redis has reported whose it is', async (name) => {
   const redis = await redisOf('two');
   const goOn = redis.freeze();
   try {

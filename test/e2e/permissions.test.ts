@@ -259,7 +259,7 @@ describeInCluster('the permissions of the chart', () => {
     await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=120s');
   }, 240_000);
 
-  test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
+  test('let the controller write what it finds of each kind, keep quotas, and report the same thing once more', async () => {
     const quota = (part: string) => inTenant('get', 'resourcequotas', '-o', `jsonpath={.items[*].${part}}`);
     // A controller makes quotas a minute after its start; until it is counted a quota refuses what it limits.
     await eventually(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 180_000);

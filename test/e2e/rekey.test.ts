@@ -164,7 +164,7 @@ test.each([
   ['without keys', 'nothing', 'must be id:base64[,id:base64…] with keys of 32 bytes'],
   ['that is missing', null, 'cannot be read'],
 ])(
-  'a file of encryption keys %s leaves the earlier keys in force, and each process says so once',
+  'a file of encryption keys %s leaves the earlier keys in force, and each process reports it once',
   async (_, text, reason) => {
     const from = program.output().length;
     const keys = readFileSync(keysFile(), 'utf8');

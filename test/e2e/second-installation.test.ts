@@ -154,7 +154,7 @@ describeInCluster('a second installation in the cluster', () => {
     await goesOn();
   }, 600_000);
 
-  test('delivers without interruption while the encryption keys change, and seals nothing anew of the first installation', async () => {
+  test('delivers without interruption while the encryption keys change, and reseals nothing of the first installation', async () => {
     const encryptionKeys = await installation.secretValue('posthorn-two-encryption', 'POSTHORN_ENCRYPTION_KEYS');
     const versions = await versionsOfFirst();
     const another = `k2:${randomBytes(32).toString('base64')}`;

@@ -271,7 +271,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     await eventually('the worker to be ready', 30_000, async () => (await readiness()).status === 'ready');
   });
 
-  test('keeps everything over a restart, and tells the key no second time', async () => {
+  test('keeps everything over a restart, and prints the key no second time', async () => {
     await rest.send('POST', '/api/destinations', { name: 'Kept', url: 'https://kept.example.com/' });
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);

@@ -45,7 +45,7 @@ async function readyz(port: number): Promise<{ status: number; body: unknown }> 
 }
 
 describe('a role', () => {
-  test('a role waits for a Redis that is unreachable, says so once, and is ready when it comes', async () => {
+  test('a role waits for a Redis that is unreachable, reports it once, and is ready when it comes', async () => {
     const redis = await redisServer();
     await redis.kill('SIGKILL');
     const port = await freePort();

@@ -240,7 +240,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     }
   }, 900_000);
 
-  test('goes on while its NetworkPolicies are in force, which let through what it does and nothing else', async () => {
+  test('continues while its NetworkPolicies are in force, which let through what it does and nothing else', async () => {
     const at = (service: string) => `${service}.posthorn-system.svc`;
     const first = (namespace: string, kind: string, path: string, ...selector: string[]) =>
       kubectl(['get', kind, '-n', namespace, ...selector, '-o', `jsonpath={.items[0].${path}}`]);

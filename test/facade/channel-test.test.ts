@@ -163,7 +163,7 @@ describe('a test of a channel', () => {
     });
   });
 
-  test('a test of a channel of type email that would exceed the e-mails of the day is not sent, and says so', async () => {
+  test('a test of a channel of type email that would exceed the e-mails of the day is not sent, and reports it', async () => {
     await awayFromTheEndOf(86_400_000);
     await world.addOrganization('umbrella');
     const key = await world.addKey('umbrella');

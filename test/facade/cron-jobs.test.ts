@@ -220,7 +220,7 @@ describe('a trigger', () => {
     });
   });
 
-  test('a trigger of a large answer keeps 10 KiB, and 20 executions are listed unless more are asked for', async () => {
+  test('a trigger of a large answer keeps 10 KiB, and 20 executions are listed unless more are requested', async () => {
     const to = await receiver((response) => response.end('x'.repeat(100_000)));
     const id = await made({ name: 'Large', url: to.url, method: 'GET' });
     await Promise.all(Array.from({ length: 6 }, () => cron('POST', `/${id}/trigger`)));
@@ -279,7 +279,7 @@ test('deleting a job deletes its history, and a run that was under way writes no
   expect((await cron('GET', `/${id}`)).status).toBe(404);
 });
 
-test('a job that asks for the id of a job of another organization neither shows nor deletes the runs of that one', async () => {
+test('a job that requests the id of a job of another organization neither shows nor deletes the runs of that one', async () => {
   const target = await receiver((response) => response.end('of acme'));
   const id = await made({ name: 'Wanted', url: target.url });
   await cron('POST', `/${id}/trigger`, { body: {} });

@@ -47,7 +47,7 @@ test('a route whose last destination is deleted stays, and is not ready for want
   });
 });
 
-test('a change that is not in force in time is answered with a warning that says so', async () => {
+test('a change that is not in force in time is answered with a warning that reports it', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), inForceTimeoutMs: 50 });
   try {

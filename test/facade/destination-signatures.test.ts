@@ -59,7 +59,7 @@ test.each([
   [{ signatureScheme: 'ed25519', signingSecret: null }, 'signatureScheme ed25519 needs a signingSecret.'],
   [{ signingSecret: key }, 'signingSecret contains no whsec_ secret, which signatureScheme hmac-sha256 needs.'],
   [{ signingSecret: `${secret} whsk_${Buffer.alloc(64, 1).toString('base64')}` }, 'contains a whsk_ key that has another public key'],
-])('a change to %.60j that finds nothing to sign with is 400 and says so', async (sent, complaint) => {
+])('a change to %.60j that finds nothing to sign with is 400 and reports it', async (sent, complaint) => {
   const { id } = (await create({ name: 'Refusing', signingSecret: secret })).body;
   const { status, body } = await change(id, sent);
   expect([status, body.code]).toEqual([400, 'VALIDATION_FAILED']);
@@ -68,7 +68,7 @@ test.each([
   expect(await read(id)).toMatchObject({ signatureScheme: 'hmac-sha256', signingSecret: '••••Bwc=' });
 });
 
-test('an import without its secret is disabled and asks for secret and scheme; with both it signs again', async () => {
+test('an import without its secret is disabled and requires secret and scheme; with both it signs again', async () => {
   const destination = { name: 'Imported', slug: 'imported', url, type: 'http', signatureScheme: 'both', hasSigningSecret: true };
   const { body } = await world.request('POST', '/api/destinations/import', {
     body: { conflictStrategy: 'skip', destinations: [destination] },

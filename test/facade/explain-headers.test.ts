@@ -22,7 +22,7 @@ const storyOf = async (id: string): Promise<{ what: string; text: string; data: 
   (await world.request('GET', `/api/explain/${id}`)).body.story;
 const stepOf = async (id: string, what: string) => (await storyOf(id)).find((step) => step.what === what);
 
-test('a message to an endpoint tells which headers of its target were sent, and until it has ended what the next attempt sends', async () => {
+test('a message to an endpoint shows which headers of its target were sent, and until it has ended what the next attempt sends', async () => {
   const queue = await emptiedQueue(world);
   const { id: applicationId } = (await world.create('webhook-applications')).data;
   const settings = {
@@ -56,14 +56,14 @@ test('a message to an endpoint tells which headers of its target were sent, and 
   expect(await stepOf(id, 'settings')).toBeUndefined();
 });
 
-test('a message of a target without headers of its own tells nothing of them', async () => {
+test('a message of a target without headers of its own shows nothing of them', async () => {
   const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
   const event = newEvent({ org, destinations: [destination.id] });
   await world.acceptor.accept(event);
   expect((await storyOf(event.targets[0]?.messageId ?? '')).map(({ what }) => what)).toEqual(['received', 'verified', 'matched']);
 });
 
-test('a delivery tells which headers of its destination were sent, and what the next attempt sends', async () => {
+test('a delivery shows which headers of its destination were sent, and what the next attempt sends', async () => {
   const to = await startReceiver((response) => response.writeHead(500).end());
   try {
     const headerTemplates = { 'X-Order': 'no {{ payload.id }}' };

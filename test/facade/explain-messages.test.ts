@@ -48,7 +48,7 @@ const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
 const hourly = { mode: 'rate', rateLimit: 1, rateUnit: 'hour', maxConcurrency: null, queueLimit: null } as const;
 const later = expect.stringMatching(/^\d{4}-.*Z$/);
 
-test('a delivered message tells how it came in, was verified, matched, attempted and delivered', async () => {
+test('a delivered message shows how it came in, was verified, matched, attempted and delivered', async () => {
   const { id, eventId } = await accept({ signatureValid: true });
   await end(delivered);
   const body = await explain(id);
@@ -63,7 +63,7 @@ test('a delivered message tells how it came in, was verified, matched, attempted
   expect(await explain(eventId)).toMatchObject({ kind: 'event', state: 'delivered', advice: [] });
 });
 
-test('a message that failed over tells when, between the attempts at both destinations', async () => {
+test('a message that failed over shows when, between the attempts at both destinations', async () => {
   const { id } = await accept();
   const beganMs = Date.now();
   await end({ ...retry, delayMs: 0 }, { failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
@@ -81,7 +81,7 @@ test('a message that failed over tells when, between the attempts at both destin
   expect([record.failedOverFrom, Object.keys(record).includes('failedOverAtMs')]).toEqual(['dst_a', false]);
 });
 
-test('a message that failed waits for its next attempt, and the last one says so', async () => {
+test('a message that failed waits for its next attempt, and the last one reports it', async () => {
   const { id, eventId } = await accept({ maxAttempts: 2 });
   await end(retry);
   const waits = {
@@ -102,7 +102,7 @@ test.each([
     { errorMessage: 'the receiver answered 500' },
     'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500. Its body is the payload, unsigned.',
   ],
-])('an attempt tells its error message unless that says the status alone (%j)', async (more, text) => {
+])('an attempt shows its error message unless that says the status alone (%j)', async (more, text) => {
   const { id } = await accept();
   await end({ ...retry, attempt: { ...failure, ...more } });
   expect((await explain(id)).story).toContainEqual(expect.objectContaining({ what: 'attempt', text }));
@@ -111,7 +111,7 @@ test.each([
 test.each<[SentAs, object, string]>([
   [{ isThin: true, scheme: null }, { payloadForm: 'thin', signatureScheme: null }, 'a link to the payload, unsigned'],
   [{ isThin: false, scheme: 'both' }, { payloadForm: 'full', signatureScheme: 'both' }, 'the payload, signed with hmac-sha256 and ed25519'],
-])('a delivery, its attempts and its event tell in which form it was sent, and signed with what (%j)', async (sentAs, form, words) => {
+])('a delivery, its attempts and its event show in which form it was sent, and signed with what (%j)', async (sentAs, form, words) => {
   const { id, eventId } = await accept();
   await end({ type: 'delivered', attempt: { ...attempt, sentAs } });
   const says = expect.stringMatching(new RegExp(`\\. Its body is ${words}\\.$`));
@@ -141,7 +141,7 @@ test('an attempt is under way only while a worker has the message', async () => 
   });
 });
 
-test('a message that waits for an open circuit tells when it opened and how it is closed', async () => {
+test('a message that waits for an open circuit shows when it opened and how it is closed', async () => {
   const { id } = await accept();
   await end(retry, { circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } });
   const body = await explain(id);
@@ -156,7 +156,7 @@ test('a message that waits for an open circuit tells when it opened and how it i
   );
 });
 
-test('a message that waits for a limiter tells until when', async () => {
+test('a message that waits for a limiter shows until when', async () => {
   await accept();
   await end(delivered, { throttle: hourly });
   const { id } = await accept();
@@ -171,7 +171,7 @@ test('a message that waits for a limiter tells until when', async () => {
 test.each([
   ['d', 'destination_disabled', '/destinations/dst_a'],
   ['r', 'route_disabled', '/routes/rte_a'],
-])('a message whose target is paused (%s) waits for %s, and is told how to enable it', async (pausedFor, reason, path) => {
+])('a message whose target is paused (%s) waits for %s, and shows how to enable it', async (pausedFor, reason, path) => {
   const { id } = await accept();
   const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, 'rte_a dst_a');
   await world.redis.client.hset(`test:{s0}:t:${number}`, {
@@ -185,7 +185,7 @@ test.each([
   );
 });
 
-test('what Git has disabled is to be enabled there, and no command is told for it', async () => {
+test('what Git has disabled is to be enabled there, and no command is shown for it', async () => {
   const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
   const of = { kind: 'Destination', metadata: { namespace: 'acme', name: destination.slug } } as const;
   await world.store.apply({ ...of, spec: { enabled: false } }, { manager: 'argocd', force: true });
@@ -201,7 +201,7 @@ test('what Git has disabled is to be enabled there, and no command is told for i
   expect((await explain(id)).advice).toEqual(told);
 });
 
-test('a dead letter tells its reason and how it is replayed, and its replay names it', async () => {
+test('a dead letter shows its reason and how it is replayed, and its replay names it', async () => {
   const { id, eventId } = await accept({ maxAttempts: 1 });
   await end(dead);
   const body = await explain(id);
@@ -226,7 +226,7 @@ test('a dead letter tells its reason and how it is replayed, and its replay name
   expect((await world.request('GET', `/api/deliveries/${id}`)).body).not.toHaveProperty('deadSinceMs');
 });
 
-test('a message that a transform or a schema held back tells why nothing was sent', async () => {
+test('a message that a transform or a schema held back shows why nothing was sent', async () => {
   const { id } = await accept();
   await end({ type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 1 });
   expect(await explain(id)).toMatchObject({
@@ -247,7 +247,7 @@ test('a dead letter that has retries left says that its receiver rejected it', a
   expect((await explain(id)).summary).toContain('its receiver rejected it and allows no further attempt');
 });
 
-test('a dead letter whose destination is gone says that its id has to be asked for', async () => {
+test('a dead letter whose destination is gone says that its id has to be requested', async () => {
   const { id } = await accept();
   await end({ type: 'dead', attempt: null, reason: 'destination_not_found' });
   expect((await explain(id)).advice[0].text).toContain('annotation posthorn.dev/id');
@@ -259,14 +259,14 @@ test('an event that a transform excluded names the transform, not the filter', a
   expect((await explain(eventId)).advice).toMatchObject([{ text: expect.stringMatching(/^Read the transform of the route/) }]);
 });
 
-test('an event that no route took is told so, with how a route is made', async () => {
+test('an event that no route took is shown as such, with how a route is made', async () => {
   const { eventId } = await accept({ destinations: [] });
   const body = await explain(eventId);
   expect(body).toMatchObject({ state: 'no_routes', summary: 'No route took the event. It has 0 deliveries.' });
   expect(body.advice.at(-1).command).toContain('-X POST "$URL/api/routes"');
 });
 
-test('an event that a filter excluded tells which condition was false, and with which value', async () => {
+test('an event that a filter excluded shows which condition was false, and with which value', async () => {
   const source = await world.create('sources');
   const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
   const filterConditions = [{ field: 'payload.a', operator: 'gt', value: 10 }];
@@ -286,7 +286,7 @@ test('an event that a filter excluded tells which condition was false, and with 
   ]);
 });
 
-test('ids of another organization are unknown, and what an unknown id says is what stands in it', async () => {
+test('ids of another organization are unknown, and an unknown id reveals nothing but itself', async () => {
   const { id, eventId } = await accept();
   for (const each of [id, eventId]) {
     const own = await world.request('GET', `/api/explain/${each}`);
@@ -302,7 +302,7 @@ test('ids of another organization are unknown, and what an unknown id says is wh
   expect((await explain(id)).message).toContain('what has ended is removed');
 });
 
-test('a route and its destination tell an open circuit, their backlog and their last failure', async () => {
+test('a route and its destination show an open circuit, their backlog and their last failure', async () => {
   const source = await world.create('sources');
   const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
   const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });

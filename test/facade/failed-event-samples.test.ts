@@ -34,7 +34,7 @@ async function fail(changes: Parameters<typeof newEvent>[0] = {}, outcome: Outco
   return made;
 }
 
-test('samples tell what was received, where it failed and what the receiver said, the newest first', async () => {
+test('samples show what was received, where it failed and what the receiver said, the newest first', async () => {
   const first = await fail();
   const attempt = { ...failure, responseStatus: 422, responseBody: 'no such order', errorMessage: 'the receiver answered 422' };
   const second = await fail(
@@ -73,7 +73,7 @@ test('an event that fails at two destinations gives two samples', async () => {
   ]);
 });
 
-test('ten are shown by default, as many as asked for up to a hundred', async () => {
+test('ten are shown by default, as many as requested up to a hundred', async () => {
   for (let i = 0; i < 12; i++) await fail();
   expect((await samples()).body.data).toHaveLength(10);
   expect((await samples('?limit=3')).body.data).toHaveLength(3);

@@ -97,7 +97,7 @@ describe('an endpoint', () => {
   });
 });
 
-test('a Destination of Git whose template takes a credential of the sender has a condition that says so', async () => {
+test('a Destination of Git whose template takes a credential of the sender has a condition that reports it', async () => {
   const spec = { http: { url, headerTemplates: list({ 'X-A': '{{ headers.X-Api-Key }}' }) } };
   const key = { namespace: 'acme', name: 'of-git' };
   await world.store.apply({ kind: 'Destination', metadata: key, spec }, { manager: 'kubectl', force: true });

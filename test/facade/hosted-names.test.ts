@@ -195,7 +195,7 @@ test.each([
   expect((await call('POST', path, body)).status).toBe(200);
 });
 
-test('a source that is not to drop duplicates drops none, whatever strategy stands beside it', async () => {
+test('a source that is not to drop duplicates drops none, whatever strategy is beside it', async () => {
   const made = await world.create('sources', { dedupEnabled: false, dedupStrategy: 'payload_hash' });
   expect(made).toMatchObject({ dedupEnabled: false, dedupStrategy: 'none' });
 });
@@ -316,7 +316,7 @@ describe('sources that are exported and imported', () => {
     expect((await call('GET', 'sources/signed')).body).toMatchObject({ name: 'Renamed', enabled: true, signingSecretLast4: 'cret' });
   });
 
-  test('each stand for themselves, and in a dry run nothing is written', async () => {
+  test('each count separately, and in a dry run nothing is written', async () => {
     const records = [
       { name: 'Fine', slug: 'fine' },
       { name: 'Foreign', slug: 'foreign', provider: 'mailchimp' },

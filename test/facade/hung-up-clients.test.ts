@@ -44,7 +44,7 @@ async function hangUpBeforeMatching(wait: (work: Abandonment) => Promise<unknown
   return await isMatched;
 }
 
-test('an event whose sender hangs up is judged no further, and is not stored', async () => {
+test('an event whose sender hangs up is evaluated no further, and is not stored', async () => {
   expect((await world.request('POST', '/api/send-event', { body: costly })).status).toBe(201);
   const before = await storedEvents();
   const isSeen = (work: Abandonment) => eventually('the facade to see it', 30_000, () => work.aborted);

@@ -23,7 +23,7 @@ const get = (path: string) => world.request('GET', `/api/${path}`);
 test.each([
   ['text', Buffer.from('ä'.repeat(mebibyte)), 'ä'.repeat(32_768)],
   ['JSON', Buffer.from(JSON.stringify({ text: 'x'.repeat(2 * mebibyte) })), `{"text":"${'x'.repeat(65_536 - 9)}`],
-])('an event shows the first 64 KiB of %s above 1 MiB as text, and says so', async (_what, payload, shown) => {
+])('an event shows the first 64 KiB of %s above 1 MiB as text, and reports it', async (_what, payload, shown) => {
   const id = await accept(payload);
   const { body } = await get(`events/${id}`);
   expect(body).toMatchObject({ size: payload.length, payloadEncoding: 'text', payloadTruncated: true });

@@ -218,7 +218,7 @@ describe('every answer', () => {
     expect(await id('<script>')).toMatch(/^req_/);
   });
 
-  test('every answer tells no rate limit of an organization that has no plan: it is enterprise', async () => {
+  test('every answer reports no rate limit of an organization that has no plan: it is enterprise', async () => {
     await world.store.apply(
       { kind: 'Organization', metadata: { name: 'planless' }, spec: { namespace: 'planless' } },
       { manager: 'kubectl' },
@@ -229,7 +229,7 @@ describe('every answer', () => {
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
   });
 
-  test('every answer tells the rate limit of an organization that has one, and 429 beyond it', async () => {
+  test('every answer reports the rate limit of an organization that has one, and 429 beyond it', async () => {
     await world.addOrganization('small', 'free');
     const key = await world.addKey('small', { role: 'viewer' });
     const { client } = world.redis;
@@ -312,7 +312,7 @@ test('reads are 503 with Retry-After while Redis is unreachable', async () => {
   }
 });
 
-test('a defect is 500 and tells nothing of itself, but to the log', async () => {
+test('a defect is 500 and reports nothing of itself, but to the log', async () => {
   const store = new MemoryStore(systemClock);
   const own = await startFacadeWorld({ store });
   try {

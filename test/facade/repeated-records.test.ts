@@ -79,7 +79,7 @@ describe('a record that connects what one before it in the document does', () =>
   });
 });
 
-describe('a destination that stands twice in a document', () => {
+describe('a destination that is twice in a document', () => {
   const url = 'https://hooks.example.com/';
   const twice = (more: object = {}) => [
     { name: 'Orders', url, headers: Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`x-${n}`, 'a'])), timeoutMs: 1000, ...more },

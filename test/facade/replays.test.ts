@@ -96,7 +96,7 @@ describe('the progress of a replay', () => {
     expect((await replays('GET', '?phase=Succeeded')).body.data.map((each: { id: string }) => each.id).sort()).toEqual([dry, id].sort());
   });
 
-  test('a replay that ran before under this name is not run again, and says so', async () => {
+  test('a replay that ran before under this name is not run again, and reports it', async () => {
     const { route } = await routeWithDeadLetters(1);
     const body = { name: 'twice', what: 'deliveries', filter: { routeId: route.id } };
     const first = (await replays('POST', '', body)).body;

@@ -162,7 +162,7 @@ describe('trying a transform', () => {
 });
 
 describe('checking a payload against a schema', () => {
-  test('checking a payload against a schema tells every error with its place', async () => {
+  test('checking a payload against a schema reports every error with its place', async () => {
     expect((await post(`schemas/${schemaId}/validate`, { payload: { id: 'a', n: 1 } })).body).toEqual({ valid: true, errors: [] });
     expect((await post('schemas/order/validate', { payload: { n: 1.5 } })).body).toEqual({
       valid: false,
@@ -193,7 +193,7 @@ describe('trying a schema that is not stored', () => {
   test.each([
     ['an object', jsonSchema],
     ['JSON text', JSON.stringify(jsonSchema)],
-  ])('as %s tells what a payload breaks of it', async (_what, sent) => {
+  ])('as %s reports what a payload breaks of it', async (_what, sent) => {
     expect((await post('schemas/test', { jsonSchema: sent, payload: { id: 'a', n: 1 } })).body).toEqual({ valid: true, errors: [] });
     expect((await post('schemas/test', { jsonSchema: sent, payload: { n: 1.5 } })).body).toEqual({
       valid: false,

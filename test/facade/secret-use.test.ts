@@ -28,7 +28,7 @@ test('where Secrets must consent, the API shows nothing of one without the label
   }
 });
 
-test('what is not published yet is waited for, then the answer says to send the request again; what needs none of it goes on', async () => {
+test('what is not published yet is waited for, then the answer says to send the request again; what needs none of it continues', async () => {
   const store = new MemoryStore(systemClock);
   const released = Promise.withResolvers<void>();
   const late: CompleteStore['getSecret'] = async (key) => {

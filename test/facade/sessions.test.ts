@@ -60,7 +60,7 @@ const gone = async (browser: Browser): Promise<void> => {
   ]);
 };
 
-test('a session begins and goes on while Redis is full', async () => {
+test('a session begins and continues while Redis is full', async () => {
   const earlier = await logIn(world.admin);
   await world.redis.client.config('SET', 'maxmemory', '1mb');
   try {
@@ -73,7 +73,7 @@ test('a session begins and goes on while Redis is full', async () => {
   }
 });
 
-test('a session begins with an API key and tells what the console needs', async () => {
+test('a session begins with an API key and reports what the console needs', async () => {
   const key = await world.addKey('acme', { role: 'developer' });
   const answer = await signIn(key, { 'user-agent': 'Browser/1.0' });
   const organization = { id: await world.organizationId('acme'), slug: 'acme' };
@@ -116,7 +116,7 @@ test.each([
   ['a loopback name for a page that was read by TLS', { host: 'localhost:8080', origin: 'https://posthorn.example.com' }, true],
   ['a loopback name for its own page', { host: 'localhost:8080', origin: 'http://localhost:8080' }, false],
   ['a loopback name behind a proxy that speaks TLS', { host: 'localhost:8080', 'x-forwarded-proto': 'https' }, true],
-])('the cookie is Secure by where it is asked for: %s', async (_, headers, isSecure) => {
+])('the cookie is Secure by where it is requested: %s', async (_, headers, isSecure) => {
   const sent = request(`${world.baseUrl}/api/sessions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers } });
   sent.end(JSON.stringify({ credential: world.admin }));
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];

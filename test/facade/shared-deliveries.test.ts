@@ -4,7 +4,7 @@ import { newEvent } from '../support/new-event.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startFacadeWorld } from './facade-world.ts';
 
-test('deliveries carry the output of a shared transform, wait while it is not shared, and go on when it is again', async () => {
+test('deliveries carry the output of a shared transform, wait while it is not shared, and continue when it is again', async () => {
   const world = await startFacadeWorld();
   const receiver = await startReceiver();
   try {

@@ -97,7 +97,7 @@ test('an event and its delivery are rows with their ids, names and answer, in a 
   });
 });
 
-test('a stream has the topics, ids and statuses that were asked for', async () => {
+test('a stream has the topics, ids and statuses that were requested', async () => {
   const receiver = await startReceiver();
   const [one, other] = [await routeTo(receiver.url), await routeTo(receiver.url)];
   const all = await follow();

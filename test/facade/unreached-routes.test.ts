@@ -125,7 +125,7 @@ const falseConditions: [
   ['a header of the connection', { field: 'headers.host', operator: 'equals', value: 'other.example' }, '••••'],
 ];
 
-test('a value of many lists within each other is told by its beginning', async () => {
+test('a value of many lists within each other is reported by its beginning', async () => {
   const { send } = await sourceWith([{ conditions: [{ field: 'nested', operator: 'equals', value: 1 }] }]);
   const record = await read(await send(`{"nested":${'['.repeat(20_000)}${']'.repeat(20_000)}}`));
   expect(record.unreached.routes[0].conditions).toEqual([
@@ -133,7 +133,7 @@ test('a value of many lists within each other is told by its beginning', async (
   ]);
 });
 
-test('the condition that was false is told with the expected and the actual value, without credentials', async () => {
+test('the condition that was false is reported with the expected and the actual value, without credentials', async () => {
   const { ids, send } = await sourceWith(
     falseConditions.map(([, condition]) => ({ conditions: [{ field: 'amount', operator: 'equals', value: 12 }, condition] })),
   );
@@ -163,7 +163,7 @@ test('all conditions of a filter of which one has to be met are shown', async ()
 });
 
 test.each(['a filter of its own', 'a Filter that it refers to'])(
-  'nothing is told about a route with %s once that has changed, but which condition it was',
+  'nothing is reported about a route with %s once that has changed, but which condition it was',
   async (whose) => {
     const before = { logic: 'AND', conditions: [{ field: 'kind', operator: 'equals', value: 'a' }] };
     const after = { logic: 'AND', conditions: [{ field: 'kind', operator: 'equals', value: 'b' }] };
@@ -196,7 +196,7 @@ test.each([
   ['FilterNotFound', 'Filter by-kind does not exist', () => world.store.delete('Filter', byKind)],
   ['FilterNotAccepted', 'Filter by-kind: ', () => applyFilter({ conditions: [{ field: 'kind', operator: 'matches', value: '(' }] })],
 ])(
-  'a route whose Filter is withdrawn (%s) keeps its conditions, and the route and the event say so until the Filter is back',
+  'a route whose Filter is withdrawn (%s) keeps its conditions, and the route and the event report it until the Filter is back',
   async (reason, why, withdraw) => {
     const filter = await world.create('filters', { slug: byKind.name, ...passesA });
     const { ids, send } = await sourceWith([{ filterId: filter.id }]);
@@ -253,7 +253,7 @@ test('a route whose patterns were not tried, or whose schema the event breaks, h
   });
 });
 
-test('what a transform has left out or failed on is told', async () => {
+test('what a transform has left out or failed on is reported', async () => {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
   await queue.tend('w1', 1000);
   for (const [status, told] of [
@@ -277,7 +277,7 @@ test('what a transform has left out or failed on is told', async () => {
 test.each([
   ['r', 'route_disabled'],
   ['d', 'destination_disabled'],
-])('a delivery that waits without an attempt is told with what it waits for (%s: %s)', async (pausedFor, reason) => {
+])('a delivery that waits without an attempt is reported with what it waits for (%s: %s)', async (pausedFor, reason) => {
   const event = newEvent({ org, destinations: [`dst_${reason}`] });
   await world.acceptor.accept(event);
   const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, `rte_a dst_${reason}`);

@@ -166,7 +166,7 @@ describe('plans', () => {
   });
 });
 
-test('no credential of a warehouse stands in clear in Redis or in a log', async () => {
+test('no credential of a warehouse is in clear in Redis or in a log', async () => {
   await made({ name: 'Canary', type: 's3', config: s3 });
   const found: string[] = [];
   for (const key of await world.redis.client.keys('*')) {

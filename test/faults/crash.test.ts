@@ -65,7 +65,7 @@ describe('controllers that nothing happens to', () => {
   });
 });
 
-describe('controllers that die and are started anew come to the same end', () => {
+describe('controllers that die and are restarted come to the same end', () => {
   test.each(wantedRuns === undefined ? [2] : [1, 2, 5])(
     'whenever %i of their writes have changed something',
     async (changes) => {

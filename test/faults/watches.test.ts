@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, timeoutMs);
 
 test(
-  'watches that break off, come late, tell what has been told, or expire change nothing of the end',
+  'watches that break off, come late, repeat events, or expire change nothing of the end',
   async () => {
     const happened: Record<string, number> = {};
     for (const seed of seeds) {

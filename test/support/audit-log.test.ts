@@ -93,7 +93,7 @@ test('what a RoleBinding grants is told from what a ClusterRoleBinding does, and
   expect(usedBy(asked('list', { resource: 'pods', namespace: 'shop' })).slice(1)).toEqual(['controller list pods']);
 });
 
-test('what another program asks for is no use, and nor is what was refused', () => {
+test('what another program requests is no use, and nor is what was refused', () => {
   const pods = { resource: 'pods' };
   expect(usedBy(asked('list', pods, { userAgent: 'kubectl/v1.36.0' }), asked('list', pods, { code: 403 }))).toEqual([]);
 });

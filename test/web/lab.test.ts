@@ -254,7 +254,7 @@ describe('an expression of the Lab', () => {
     ['labels.region == "us" && event.type == "x"', ['labels.region="eu"', 'event.type="order.paid"']],
     ['has(metadata.by) && event.data.gone == 1', ['metadata.by=not there', 'event.data.gone=not there']],
     ['event.data.total > 1.0 || "event.data.customer" == labels.region', ['event.data.total=20.50', 'labels.region="eu"']],
-  ])('%s asks for %j', (expression, expected) => {
+  ])('%s requests %j', (expression, expected) => {
     expect(valuesIn(expression, seen).map(({ path, value }) => `${path}=${value}`)).toEqual(expected);
   });
 
@@ -311,7 +311,7 @@ describe('lines that differ', () => {
     ['abcab', 'cab', ['a>', 'b>', 'c=c', 'a=a', 'b=b']],
     ['xaybz', 'pab', ['x>p', 'a=a', 'y>', 'b=b', 'z>']],
     ['', 'ab', ['>a', '>b']],
-  ])('of %j and %j stand beside each other', (before, after, expected) => {
+  ])('of %j and %j are beside each other', (before, after, expected) => {
     const rows = lineDiff([...before], [...after]);
     expect(rows.map((row) => `${row.before ?? ''}${row.isEqual ? '=' : '>'}${row.after ?? ''}`)).toEqual(expected);
   });

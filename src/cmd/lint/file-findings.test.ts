@@ -36,7 +36,7 @@ test.each<[string, string | Buffer, string[]]>([
   ['an unknown tag', `${source}spec:\n  description: !env NAME\n`, ['warning 5:16 UnclearYaml']],
   ['text that is not UTF-8', Buffer.from(`${source}spec: {description: "\xe4"}\n`, 'latin1'), ['error 4:22 Unreadable']],
   ['a letter that is cut off', Buffer.from(`${source}spec: {description: "€`).subarray(0, -1), ['error 4:22 Unreadable']],
-])('A finding tells of %s', async (_what, content, expected) => {
+])('A finding reports %s', async (_what, content, expected) => {
   const { findings } = await suite.linted({ 'a.yaml': content });
   expect(findings.map(({ severity, line, column, reason }) => `${severity} ${line}:${column} ${reason}`)).toEqual(expected);
 });
@@ -47,7 +47,7 @@ test.each([
   ['a document with an end', `${source}spec: {description: a}\n...`],
   ['a null that is written', `${source}spec: {}\nstatus: null\n`],
   ['a last field without a value of an object of another API group', `${foreign}spec:\n`],
-])('No finding tells of %s', async (_what, content) => {
+])('No finding reports %s', async (_what, content) => {
   expect(await suite.linted({ 'a.yaml': content })).toMatchObject({ code: 0, findings: [] });
 });
 

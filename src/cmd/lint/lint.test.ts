@@ -93,7 +93,7 @@ test('Objects of other API groups are left out', async () => {
   expect([code, lines]).toEqual([0, ['0 objects: 0 errors, 0 warnings']]);
 });
 
-test('An object that stands in two files is an error at the second one', async () => {
+test('An object that is in two files is an error at the second one', async () => {
   const { code, findings } = await linted({ 'a.yaml': text([source]), 'b/b.yaml': text([source]) });
   expect([code, findings]).toMatchObject([1, [{ reason: 'Duplicate', file: join(manifestFiles.directory, 'b/b.yaml') }]]);
 });

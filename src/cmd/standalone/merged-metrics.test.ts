@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { mergeMetrics } from './merged-metrics.ts';
 
-test('the samples of one metric stand together, told apart by their process', () => {
+test('the samples of one metric are together, distinguished by their process', () => {
   const text = (value: number) =>
     `# HELP up Whether it runs.\n# TYPE up gauge\nup ${value}\n\n# HELP hits Requests.\n# TYPE hits counter\nhits{path="/a b"} ${value}\n`;
   expect(

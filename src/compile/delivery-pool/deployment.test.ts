@@ -26,7 +26,7 @@ const preferring = (...terms: object[]) => ({ podAntiAffinity: { preferredDuring
 const apart = { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', ...rollout } };
 const own = { ...preferring({ weight: 1 }), nodeAffinity: {} };
 
-test('the pods of a pool rather stand on several nodes, also where these have no zones, and those of the last template do not count', () => {
+test('the pods of a pool are preferably on several nodes, also where these have no zones, and those of the last template do not count', () => {
   const topologySpreadConstraints = [
     { topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 1, ...rollout },
     { topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 1, ...rollout },

@@ -88,7 +88,7 @@ async function webhookTarget(): Promise<{ org: string; route: string; destinatio
   };
 }
 
-test('an open circuit stands in the status of its route and its destination, with an event, and neither is less Ready', async () => {
+test('an open circuit is in the status of its route and its destination, with an event, and neither is less Ready', async () => {
   const before = (await store.get('Route', route)).metadata.generation;
   await open();
   for (const kind of ['Route', 'Destination'] as const) {
@@ -216,7 +216,7 @@ test('circuits of webhook endpoints and of channels do not keep those of routes 
   await eventually(async () => expect(await status('Route', 'Delivering')).toBe('True'));
 });
 
-test('the circuit of a webhook endpoint stands in its status', async () => {
+test('the circuit of a webhook endpoint is in its status', async () => {
   const target = await webhookTarget();
   const read = () => store.get('WebhookEndpoint', hooks);
   await eventually(async () =>

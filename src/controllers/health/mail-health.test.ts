@@ -131,7 +131,7 @@ test('a budget that another organization has used up shows nowhere else', async 
   expect(await condition('NotificationChannel', 'mail', 'WithinMailBudget', 'globex')).toBeUndefined();
 });
 
-test('recipients that have not confirmed their address stand in the conditions of channels and routes while that is required', async () => {
+test('recipients that have not confirmed their address are in the conditions of channels and routes while that is required', async () => {
   health.end.abort();
   await health.ended;
   const recipients = new MailRecipients({ redis: redis.client, prefix });

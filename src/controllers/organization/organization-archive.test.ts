@@ -59,7 +59,7 @@ const condition = async (type: string) => {
 };
 const record = async () => controllers.registry.get('organization', idOf('Organization', await put({ archive })));
 
-test('an archive is in force with its warehouse; without one the organization says so and is in force all the same', async () => {
+test('an archive is in force with its warehouse; without one the organization reports it and is in force all the same', async () => {
   await put({ archive });
   await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
   expect(await condition('Programmed')).toBe('True Programmed');

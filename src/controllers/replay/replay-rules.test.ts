@@ -89,7 +89,7 @@ test('a replay that names what does not exist is not published before that is th
   expect(await record()).not.toBeNull();
 });
 
-test('a replay goes on by the ids that it began with when its route is deleted and made again, and can be suspended and cancelled', async () => {
+test('a replay continues by the ids that it began with when its route is deleted and made again, and can be suspended and cancelled', async () => {
   await apply();
   await becomes('True Ready');
   const began = await record();

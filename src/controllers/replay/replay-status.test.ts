@@ -112,7 +112,7 @@ const condition = (type: string, status: string, reason: string, message: unknow
 const conditions = async () => (await replay()).status?.conditions?.map(({ type, status, reason }) => `${type}=${status} ${reason}`).sort();
 
 describe('the status of a replay', () => {
-  test('the status tells the plan, the counts and the times of the run while it goes on', async () => {
+  test('the status reports the plan, the counts and the times of the run while it continues', async () => {
     await apply();
     await note({ plan: { ...plan, candidates: 40 } });
     await shows({ phase: 'Planning', plan: { candidates: 40 }, conditions: [condition('Queued', 'False', 'Planning')] });
@@ -177,7 +177,7 @@ describe('the status of a replay', () => {
     expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning CircuitOpen', 'Warning TargetFull']);
   });
 
-  test('a suspended replay is Suspended before it begins and while it runs, and goes on where it was', async () => {
+  test('a suspended replay is Suspended before it begins and while it runs, and continues where it was', async () => {
     await apply({ suspend: true });
     await shows({ phase: 'Suspended' });
     await apply();
@@ -235,7 +235,7 @@ describe('the status of a replay', () => {
     expect(reads).toEqual([]);
   });
 
-  test('an object that is made again shows what ran before, and says so', async () => {
+  test('an object that is made again shows what ran before, and reports it', async () => {
     await apply();
     await note({ ...ended, phase: 'Succeeded', uid: 'another' });
     await shows({

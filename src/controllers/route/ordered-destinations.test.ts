@@ -38,7 +38,7 @@ test.each(['a', 'b'])('a route with failover is refused while its destination %s
   await accepted({ status: 'True', reason: 'Accepted' });
 });
 
-test('a route without failover takes an ordered destination, whose record says so', async () => {
+test('a route without failover takes an ordered destination, whose record has the setting', async () => {
   await world.apply('Destination', 'a', { http, ordered: true });
   await apply(route);
   await accepted({ status: 'True', reason: 'Accepted' });

@@ -42,7 +42,7 @@ function seen(name = 'shop', ready?: string): Promise<ObjectOf<'WebhookApplicati
 }
 const condition = ({ status }: ObjectOf<'WebhookApplication'>, type: string) => status?.conditions?.find((each) => each.type === type);
 
-test('an application stands in the webhook store as it is declared, with what it comes from', async () => {
+test('an application is in the webhook store as it is declared, with what it comes from', async () => {
   await apply({ externalId: 'customer-17', metadata: { tier: 'gold' }, rateLimits: { perHour: 7 } });
   const { status } = await seen('shop', 'Ready');
   expect(status?.id).toMatch(/^app_/);
@@ -119,7 +119,7 @@ test('the id of what was made through the API is not taken, and that stays as it
   expect(await webhooks.application(org, made.id)).toEqual(made);
 });
 
-test('one that is declared anew under another name keeps its id by the annotation', async () => {
+test('one that is declared again under another name keeps its id by the annotation', async () => {
   await apply({ name: 'One' });
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
   await suite.controllers.stop();

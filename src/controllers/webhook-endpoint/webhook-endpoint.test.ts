@@ -37,7 +37,7 @@ async function stored(id: string) {
   return endpoint;
 }
 
-test('an endpoint stands in the webhook store as it is declared, below its application, with its secret sealed', async () => {
+test('an endpoint is in the webhook store as it is declared, below its application, with its secret sealed', async () => {
   await apply({ headers: [{ name: 'x-tenant', value: '17' }], timeoutSeconds: 5, circuit: { cooldownSeconds: 7 } });
   const id = await ready();
   expect(id).toMatch(/^ep_/);
@@ -89,7 +89,7 @@ test('what is replaced in the Secret while nobody leads is replaced by the next 
   await eventually(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, previous: [expect.anything()] }));
 });
 
-test('what is replaced in the Secret is told once to a source for own events; what is only removed from it is not, nor is what every leader finds', async () => {
+test('what is replaced in the Secret is reported once to a source for own events; what is only removed from it is not, nor is what every leader finds', async () => {
   await world.apply('Source', 'own', { provider: 'posthorn' });
   await world.seen('Source', 'own');
   await apply();
@@ -140,7 +140,7 @@ test('an endpoint that is signed with Ed25519 alone needs no other secret, and w
   expect(secret).toEqual({ sealed: signingKey?.sealed, prefix: 'whsk_', version: 1, previous: [] });
 });
 
-test('the keys of an endpoint are replaced through the Secret, which is told once, and the scheme may change beside them', async () => {
+test('the keys of an endpoint are replaced through the Secret, which is reported once, and the scheme may change beside them', async () => {
   await world.apply('Source', 'own', { provider: 'posthorn' });
   await world.seen('Source', 'own');
   await apply();
@@ -195,7 +195,7 @@ test('an endpoint waits for its Secret, and comes into force with it', async () 
   await ready();
 });
 
-test('an endpoint without its Secret is disabled when it says so, and all else that was in force stays', async () => {
+test('an endpoint without its Secret is disabled when its spec is, and all else that was in force stays', async () => {
   await apply();
   const before = await stored(await ready());
   await world.store.delete('Secret', { namespace: 'acme', name: 'signing' });
@@ -246,7 +246,7 @@ test('it ends with its application, and comes back below another of the same nam
   expect((await stored(id)).applicationId).not.toBe(applicationId);
 });
 
-test('an application that was made anew while nobody led takes it over', async () => {
+test('an application that was recreated while nobody led takes it over', async () => {
   await apply();
   const id = await ready();
   const { applicationId } = await stored(id);

@@ -38,7 +38,7 @@ const impatientClock: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms < 3500 ? ms : Number.MAX_SAFE_INTEGER, signal),
 };
 
-test('a subscription stands in the webhook store as it is declared, with the ids of what it refers to', async () => {
+test('a subscription is in the webhook store as it is declared, with the ids of what it refers to', async () => {
   await world.apply('Transform', 'short', { code: 'payload.id' });
   await apply({
     filterExpression: 'event.data.total > 10.0',
@@ -94,7 +94,7 @@ test('a subscription without its transform keeps what was in force before', asyn
   expect((await stored(id))?.filterExpression).toBe('false');
 });
 
-test('a subscription without its transform is disabled when it says so, and all else that was in force stays', async () => {
+test('a subscription without its transform is disabled when its spec is, and all else that was in force stays', async () => {
   await apply({ filterExpression: 'true' });
   const id = await ready();
   await apply({ filterExpression: 'false', transformRef: { name: 'short' }, enabled: false });
@@ -137,7 +137,7 @@ test('it ends with its endpoint and comes back with it', async () => {
   expect((await stored(id))?.endpointId).toBe(await world.idOf('WebhookEndpoint', 'hooks'));
 });
 
-test('it ends with the application of its endpoint, says so, and comes back with it', async () => {
+test('it ends with the application of its endpoint, reports it, and comes back with it', async () => {
   await world.stop();
   world.start({ clock: impatientClock });
   await apply();
@@ -150,7 +150,7 @@ test('it ends with the application of its endpoint, says so, and comes back with
   expect((await stored(id))?.applicationId).toBe(await world.idOf('WebhookApplication', 'shop'));
 });
 
-test('an application that was made anew while nobody led takes it over with its endpoint', async () => {
+test('an application that was recreated while nobody led takes it over with its endpoint', async () => {
   await apply();
   const id = await ready();
   await world.stop();
@@ -221,7 +221,7 @@ function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
   world.start({ clock: impatientClock, webhooks });
 }
 
-test('one whose endpoint came into force without an answer that says so comes into force with it', async () => {
+test('one whose endpoint came into force without an answer that confirms it comes into force with it', async () => {
   await world.stop();
   await world.delete('WebhookEndpoint', 'hooks');
   await endpoint();
@@ -230,7 +230,7 @@ test('one whose endpoint came into force without an answer that says so comes in
   await ready();
 });
 
-test('one whose endpoint moved to an application made anew without an answer that says so goes with it', async () => {
+test('one whose endpoint moved to a recreated application without an answer that confirms it goes with it', async () => {
   await apply();
   const id = await ready();
   await world.stop();

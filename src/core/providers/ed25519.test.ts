@@ -84,7 +84,7 @@ describe('a v1a signature', () => {
     expect(resultsOf('standard-webhooks', secrets)(requestWith(signatures))).toEqual(failure);
   });
 
-  test('behind so many others is not looked at', () => {
+  test('behind so many others is not read', () => {
     const others = Array.from({ length: maxAsymmetricSignatures }, () => v1a(two.privateKey));
     const verify = verifierOf('standard-webhooks', [one.publicKey]);
     expect(verify(requestWith([...others.slice(1), v1a(one.privateKey)].join(' ')))).toBe(true);

@@ -170,7 +170,7 @@ describe('twilio', () => {
     expect(verify({ headers, body: Buffer.from('B=3&A=2&A=1&A=2'), nowMs, path: '/a', publicUrl })).toBe(true);
   });
 
-  test('no body is signed but a form, or one whose digest stands in the address', () => {
+  test('no body is signed but a form, or one whose digest is in the address', () => {
     const headers = { 'content-type': 'text/plain', 'x-twilio-signature': sign('https://mycompany.com/a') };
     expect(verify({ headers, body: Buffer.from('x'), nowMs, path: '/a', publicUrl })).toBe(false);
   });

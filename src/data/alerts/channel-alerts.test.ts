@@ -29,7 +29,7 @@ const alert = (messageId: string, fields: Partial<ChannelAlert> = {}): ChannelAl
 });
 const idsOf = async (channel: string): Promise<string[]> => (await alerts.newest('org_a', channel)).map(({ messageId }) => messageId);
 
-test('a channel shows its newest alerts first, as they were noted, and no more than it keeps', async () => {
+test('a channel shows its newest alerts first, as they were recorded, and no more than it keeps', async () => {
   for (let n = 0; n < maxAlertsOfChannel + 5; n++) await alerts.note('org_a', 'nch_a', alert(`msg_${n}`));
   await alerts.note('org_a', 'nch_b', alert('msg_other'));
   expect(await idsOf('nch_a')).toEqual(Array.from({ length: maxAlertsOfChannel }, (_, i) => `msg_${maxAlertsOfChannel + 4 - i}`));
@@ -58,7 +58,7 @@ test('the reason of a failure is cut', async () => {
   expect((await alerts.newest('org_a', 'nch_a'))[0]?.errorMessage).toBe('x'.repeat(300));
 });
 
-test('what a later release has noted in another form is left out', async () => {
+test('what a later release has recorded in another form is left out', async () => {
   await alerts.note('org_a', 'nch_a', alert('msg_1'));
   await alerts.note('org_a', 'nch_a', alert('msg_2', { type: 'a later type' as ChannelAlert['type'] }));
   expect(await idsOf('nch_a')).toEqual(['msg_1']);

@@ -83,7 +83,7 @@ test('what is read and held by nobody is found', async () => {
   expect(await complaintOf(messages.held)).toEqual(['has status a and is read, but held by nobody']);
 });
 
-test('a delivered message that stands among the dead letters is found', async () => {
+test('a delivered message that is among the dead letters is found', async () => {
   await redis.client.hset(`${base}m:${messages.dead}`, hashFields.message.status, 'd');
   expect(await complaintOf(messages.dead)).toEqual(['has status d and is dead']);
 });

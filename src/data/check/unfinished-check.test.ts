@@ -43,7 +43,7 @@ beforeEach(async () => {
   await acceptor.accept(newEvent());
 });
 
-test('what is noted is what there is, also while messages are on their way', async () => {
+test('what is recorded is what there is, also while messages are on their way', async () => {
   expect(Object.keys((await figures())[0] ?? {}).length).toBeGreaterThanOrEqual(2);
   expect(await complaints()).toEqual([]);
   await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
@@ -51,7 +51,7 @@ test('what is noted is what there is, also while messages are on their way', asy
   expect(await recount()).toBe(0);
 });
 
-test('what is there, of which nothing is noted, is counted', async () => {
+test('what is there, of which nothing is recorded, is counted', async () => {
   const before = await figures();
   await redis.client.del(events, bytes);
   expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is stored$/);
@@ -60,7 +60,7 @@ test('what is there, of which nothing is noted, is counted', async () => {
   expect(await complaints()).toEqual([]);
 });
 
-test('an event that is gone and noted, one that is noted wrongly, and figures of accounts that are wrong, are found and corrected', async () => {
+test('an event that is gone and recorded, one that is recorded wrongly, and figures of accounts that are wrong, are found and corrected', async () => {
   const before = await figures();
   const [event = ''] = await redis.client.hkeys(events);
   await redis.client.hset(events, { [event]: '7 100', gone: '1 100' });

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await redis.client.flushall();
 });
 
-test('a slot that has not come cannot be claimed, and one of the future that was noted counts as now', async () => {
+test('a slot that has not come cannot be claimed, and one of the future that was recorded counts as now', async () => {
   const seen = (nowMs: number) => runs.seen([{ id: 'cron_a', revision: 'r' }], nowMs);
   const claim = (slotMs: number) => runs.claim([{ id: 'exec_a', jobId: 'cron_a', org: 'org_a', slotMs, timeoutMs: 1000, revision: 'r' }]);
   await seen(0);

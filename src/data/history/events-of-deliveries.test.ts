@@ -72,7 +72,7 @@ describe('a list of events by their deliveries', () => {
     expect(await listed({ statuses: ['failed'], delivery: { destinationId: 'dst_b' } })).toEqual([]);
   });
 
-  test('looks at those deliveries alone, up to a time at the events', async () => {
+  test('reads those deliveries alone, up to a time at the events', async () => {
     const id = await send([['rte_a', 'dst_a', 0]]);
     await fill();
     for (const delivery of [{ routeId: 'rte_a' }, { destinationId: 'dst_a' }]) {
@@ -84,7 +84,7 @@ describe('a list of events by their deliveries', () => {
     }
   });
 
-  test('looks at what has failed alone, where that is asked for', async () => {
+  test('reads what has failed alone, where that is requested', async () => {
     const lost = await send([['rte_a', 'dst_a', 0]]);
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), { type: 'retry', attempt: failure, delayMs: 3_600_000 });
     for (let i = 0; i < 20; i++) await send([['rte_a', 'dst_a', 0]]);
@@ -95,7 +95,7 @@ describe('a list of events by their deliveries', () => {
     expect(await listed({ delivery: { ...filter.delivery, routeId: 'rte_a' } })).toEqual([lost]);
   });
 
-  test('looks at what has failed alone, where events are asked for of which deliveries have failed', async () => {
+  test('reads what has failed alone, where events are requested of which deliveries have failed', async () => {
     const lost = await send([['rte_a', 'dst_a', 0]]);
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), dead);
     const half = await send([
@@ -161,7 +161,7 @@ describe('a list of events by their deliveries', () => {
   });
 });
 
-test('one script reads events of 10,000 messages, whether these are asked for or not', async () => {
+test('one script reads events of 10,000 messages, whether these are requested or not', async () => {
   const targets = Array.from({ length: 900 }, (_, i) => ['rte_a', `dst_${i}`, 0] as const);
   for (let i = 0; i < 13; i++) await send(targets);
   const reader = new ShardReader(suite.redis.client, prefix, 0);

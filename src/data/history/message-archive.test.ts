@@ -97,7 +97,7 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
   return names;
 }
 
-test('a due archive is found in the end, however many of another pool are due, and no call looks at all of them', async () => {
+test('a due archive is found in the end, however many of another pool are due, and no call reads all of them', async () => {
   await makeDue(700, 'x');
   await archive.set('org_b', place.destinationId);
   await suite.redis.client.zadd(`${base}az`, 1, 'org_b');
@@ -174,7 +174,7 @@ describe('a batch', () => {
     expect(await archive.batch(org, 'w2', { layout: 'json', destinationId: 'dst_other' })).toEqual({ ...first, layout: 'json' });
   });
 
-  test('a batch tells everything of a message: its end, its attempts and its event', async () => {
+  test('a batch reports everything of a message: its end, its attempts and its event', async () => {
     const failing: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
     const event = newEvent();
     await suite.acceptor.accept(event);

@@ -275,7 +275,7 @@ describe('a batch', () => {
   });
 });
 
-test('a long lane whose entries stand anywhere is looked through for all of its messages at once', async () => {
+test('a long lane whose entries are anywhere is looked through for all of its messages at once', async () => {
   const ids = await accept(2500);
   const jobs = await takeFrom(queue, 'w1', 8);
   await settleAll(queue, 'w1', jobs, { type: 'back' });
@@ -291,7 +291,7 @@ test('a long lane whose entries stand anywhere is looked through for all of its 
   expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], unfinished: 2400 });
 });
 
-test('a message is found though the noted entry is not its own any more, as after a worker that knows no deadlines', async () => {
+test('a message is found though the recorded entry is not its own any more, as after a worker that knows no deadlines', async () => {
   const event = newEvent({});
   const [target] = event.targets;
   if (target === undefined) throw new Error('the event has no target');

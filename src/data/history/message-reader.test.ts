@@ -141,7 +141,7 @@ describe('another organization', () => {
   });
 });
 
-test('counters that are asked for together are read with one command', async () => {
+test('counters that are requested together are read with one command', async () => {
   await accept(1);
   const reads = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? '0');
   const before = await reads();

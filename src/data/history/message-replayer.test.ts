@@ -148,7 +148,7 @@ describe('an equal request with the same mark', () => {
     expect(await replayer.replay(org, ids[0] ?? '', request)).toBe(first);
   });
 
-  test('an equal request with the same mark replays anew after the outcome is forgotten: the oldest of very many, or a day later', async () => {
+  test('an equal request with the same mark replays again after the outcome is forgotten: the oldest of very many, or a day later', async () => {
     const [id = ''] = await deadLetters();
     const replayer = replayerOn(redis.client);
     const first = await replayer.replay(org, id, { mark: 'mark' });

@@ -29,7 +29,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-test('on a Redis Cluster, as the user that operations has, marks and months are exact, also while their slot moves', async () => {
+test('on a Redis Cluster, as the user that operations has, dedup keys and months are exact, also while their slot moves', async () => {
   const intake = new RedisIntake({ redis, prefix, clock: systemClock });
   const claim = (mark: string, monthlyMessages: number): EventClaim => ({
     org: 'org_a',

@@ -44,8 +44,8 @@ function claimOf(fields: Partial<EventClaim> = {}): EventClaim {
 const outcomes = async (claims: EventClaim[]): Promise<string[]> =>
   (await Promise.all(claims.map((claim) => intake.claim(claim)))).map(({ outcome }) => outcome);
 
-describe('a mark', () => {
-  test('a mark is claimed by one event, and every other one learns which', async () => {
+describe('a dedup key', () => {
+  test('a dedup key is claimed by one event, and every other one learns which', async () => {
     const mark = newMark();
     const claims = Array.from({ length: 64 }, () => claimOf({ marks: [mark] }));
     const answers = await Promise.all(claims.map((claim) => intake.claim(claim)));
@@ -56,7 +56,7 @@ describe('a mark', () => {
     expect(await intake.claim(claimOf({ marks: [mark] }))).toEqual({ outcome: 'duplicate', eventId: first });
   });
 
-  test('a mark says nothing about another event or another organization', async () => {
+  test('a dedup key says nothing about another event or another organization', async () => {
     const claim = claimOf({ marks: [newMark()] });
     await intake.claim(claim);
     await intake.settle(claim, 'stored');
@@ -65,7 +65,7 @@ describe('a mark', () => {
     }
   });
 
-  test('a mark is over after its window, and still names the event from before', async () => {
+  test('a dedup key is over after its window, and still names the event from before', async () => {
     const first = claimOf({ marks: [newMark()], windowMs: 40 });
     await intake.claim(first);
     await intake.settle(first, 'stored');
@@ -77,14 +77,14 @@ describe('a mark', () => {
     expect(answer.outcome === 'store' && answer.eventId).not.toBe(first.eventId);
   });
 
-  test('a mark that was given back names the event to whoever comes next', async () => {
+  test('a dedup key that was given back names the event to whoever comes next', async () => {
     const first = claimOf({ marks: [newMark()] });
     await intake.claim(first);
     await intake.settle(first, 'failed');
     expect(await intake.claim(claimOf({ marks: first.marks }))).toEqual({ outcome: 'store', eventId: first.eventId, duplicateOf: null });
   });
 
-  test('a mark is forgotten with its whole hash, and hashes stay small', async () => {
+  test('a dedup key is forgotten with its whole hash, and hashes stay small', async () => {
     await inBatches(2000, () => intake.claim(claimOf({ marks: [newMark()] })));
     const hashes = await redis.client.keys('test:{intake:org_a}:m:*');
     expect(hashes.length).toBeLessThanOrEqual(512);
@@ -96,7 +96,7 @@ describe('a mark', () => {
     }
   });
 
-  test('a mark goes with its organization', async () => {
+  test('a dedup key goes with its organization', async () => {
     await intake.claim(claimOf({ marks: [newMark()], monthlyMessages: 10 }));
     await intake.claim(claimOf({ org: 'org_b', marks: [newMark()], monthlyMessages: 10 }));
     await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
@@ -106,7 +106,7 @@ describe('a mark', () => {
   });
 });
 
-describe('two marks of an event', () => {
+describe('two dedup keys of an event', () => {
   const stored = async (marks: string[]): Promise<EventClaim> => {
     const claim = claimOf({ marks });
     await intake.claim(claim);
@@ -114,7 +114,7 @@ describe('two marks of an event', () => {
     return claim;
   };
 
-  test('each make another event its duplicate, and what it has besides marks nothing', async () => {
+  test('each make another event its duplicate, and what it has besides has no dedup key', async () => {
     const [id, content, otherId, otherContent] = [newMark(), newMark(), newMark(), newMark()];
     const { eventId } = await stored([id, content]);
     for (const marks of [[id], [content], [id, content], [otherId, content], [id, otherContent]])
@@ -122,14 +122,14 @@ describe('two marks of an event', () => {
     for (const marks of [[otherId], [otherContent]]) expect((await intake.claim(claimOf({ marks }))).outcome).toBe('store');
   });
 
-  test('two marks of an event that name different events make the one of the first mark', async () => {
+  test('two dedup keys of an event that name different events make the one of the first dedup key', async () => {
     const [one, two] = [newMark(), newMark()];
     const { eventId } = await stored([one]);
     await stored([two]);
     expect(await intake.claim(claimOf({ marks: [one, two] }))).toEqual({ outcome: 'duplicate', eventId });
   });
 
-  test('two marks of an event are given back together, claimed again together, and count the messages once', async () => {
+  test('two dedup keys of an event are given back together, claimed again together, and count the messages once', async () => {
     const [id, content] = [newMark(), newMark()];
     const first = claimOf({ marks: [id, content], monthlyMessages: 1 });
     await intake.claim(first);
@@ -146,7 +146,7 @@ describe('two marks of an event', () => {
     expect((await intake.claim(claimOf({ monthlyMessages: 1 }))).outcome).toBe('quotaExceeded');
   });
 
-  test('two marks of an event of which one is from before the window name the event from before', async () => {
+  test('two dedup keys of an event of which one is from before the window name the event from before', async () => {
     const content = newMark();
     const { eventId } = await stored([newMark(), content]);
     const answer = await eventually('the end of the window', 30_000, async () => {
@@ -171,7 +171,7 @@ describe('the messages of a month', () => {
     expect(answers).toEqual(['store', 'quotaExceeded', 'store', 'quotaExceeded', 'store']);
   });
 
-  test('begin anew in the next', async () => {
+  test('restart in the next', async () => {
     const at = (text: string): EventClaim => claimOf({ monthlyMessages: 1, receivedAtMs: Date.parse(text) });
     expect((await intake.claim(at('2026-11-30T23:59:59.999Z'))).outcome).toBe('store');
     expect((await intake.claim(at('2026-11-01T00:00:00Z'))).outcome).toBe('quotaExceeded');
@@ -202,7 +202,7 @@ describe('the messages of a month', () => {
     expect(await left(claim)).toBe(6);
   });
 
-  test('the messages of a month of a refused event leave no mark', async () => {
+  test('the messages of a month of a refused event leave no dedup key', async () => {
     const claim = claimOf({ marks: [newMark()], messages: 11, monthlyMessages: 10 });
     expect((await intake.claim(claim)).outcome).toBe('quotaExceeded');
     expect(await redis.client.keys('*')).toEqual([]);

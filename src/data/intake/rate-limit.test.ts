@@ -6,7 +6,7 @@ import { startRedis } from '../../../test/support/redis.ts';
 import { commandConnection } from '../../redis/connection.ts';
 import { RateLimiter } from './rate-limit.ts';
 
-test('who has waited for Redis in vain is not let go on to wait again; without Redis nobody is refused', async () => {
+test('who has waited for Redis in vain does not wait again; without Redis nobody is refused', async () => {
   const server = await startRedis();
   const redis = commandConnection(server.url);
   redis.on('error', () => {});

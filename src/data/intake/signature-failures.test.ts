@@ -116,7 +116,7 @@ test('entries go a day after their last failure, also while the source fails in 
   expect(await redis.client.keys(`${prefix}{sigfail:org_a}:of:*`)).toHaveLength(1);
 });
 
-test('failures that are noted while others are being written are written a second later', async () => {
+test('failures that are recorded while others are being written are written a second later', async () => {
   const log = startLog();
   const request = { isRefused: true, address: '192.0.2.1', userAgent: undefined };
   const totals = (): Promise<number[]> => Promise.all(['src_a', 'src_b'].map(async (id) => (await failures.of('org_a', id, 0)).requests));

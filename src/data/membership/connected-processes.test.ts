@@ -56,7 +56,7 @@ test('a Redis that does not let its clients be listed is refused, with what to a
   });
 });
 
-test('processes tell the version of their release, and those of releases that do not are shown without one', async () => {
+test('processes report the version of their release, and those of releases that do not are shown without one', async () => {
   await connect(processName({ role: 'api', prefix, version: '1.3.0-rc.1+build@2' }));
   await connect(`posthorn-ingest-main@${storeLayout}@test%3A`);
   const found = await connectedProcesses({ redis: redis.client, prefix });

@@ -70,7 +70,7 @@ describe('a sample of the backlogs', () => {
     expect(Object.values(targets).filter((each) => each === 3)).toHaveLength(10);
   });
 
-  test('looks at 300 targets at most, and leaves no organization out for one with very many', async () => {
+  test('reads 300 targets at most, and leaves no organization out for one with very many', async () => {
     for (let i = 0; i < 350; i++) await accept('org_a', `dst_${i}`);
     for (let i = 0; i < 5; i++) await accept(`org_b${i}`, `dst_b${i}`);
     await queue.sampleBacklogs();

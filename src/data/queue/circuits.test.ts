@@ -190,7 +190,7 @@ test('after closing, what waits drains with a ramp', async () => {
   expect(first.jobs + second.jobs).toBeLessThanOrEqual(second.most);
 });
 
-test('a clock that was set back after a circuit closed lets the ramp begin anew', async () => {
+test('a clock that was set back after a circuit closed lets the ramp restart', async () => {
   await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
   await acceptor.accept(newEvent());
   const aheadMs = Date.now() + 3_600_000;

@@ -182,7 +182,7 @@ describe('fairness', () => {
     expect([...orgs, ...(await dequeue('w1', 4)).map(({ target }) => target.org)]).toContain('org_a');
   });
 
-  test('a target gets no more than its cap, and goes on once it settles', async () => {
+  test('a target gets no more than its cap, and continues once it settles', async () => {
     for (let i = 0; i < 30; i++) await suite.acceptor.accept(newEvent());
     const first = await dequeue();
     // 10 % of 64 slots are fewer than 8
@@ -244,7 +244,7 @@ describe('a target', () => {
     return target;
   };
 
-  test('a target that is paused keeps its messages until it goes on', async () => {
+  test('a target that is paused keeps its messages until it continues', async () => {
     await suite.acceptor.accept(newEvent());
     await suite.queue.configure(await targetOf(), targetSetting({ revision: '1', paused: true }));
     expect(await dequeue()).toEqual([]);
@@ -252,7 +252,7 @@ describe('a target', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
-  test('a target that goes on after a pause drains with a ramp', async () => {
+  test('a target that continues after a pause drains with a ramp', async () => {
     for (let i = 0; i < 20; i++) await suite.acceptor.accept(newEvent());
     const target = await targetOf();
     await suite.queue.configure(target, targetSetting({ revision: '1', paused: true }));
@@ -277,7 +277,7 @@ describe('a target', () => {
     }
   });
 
-  test('a target that is dropped has been configured once: of what expires at it then nothing is noted', async () => {
+  test('a target that is dropped has been configured once: of what expires at it then nothing is recorded', async () => {
     const event = newEvent();
     const expiresAtMs = Date.now() + 3_600_000;
     await suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, expiresAtMs })) });

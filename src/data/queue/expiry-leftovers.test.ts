@@ -68,7 +68,7 @@ describe('an entry that is left of a message that has expired', () => {
     expect(await checkShards({ redis: suite.redis.client, prefix })).toMatchObject({ findings: [], unfinished: 0 });
   });
 
-  test('is dropped when it stands among what is due', async () => {
+  test('is dropped when it is among what is due', async () => {
     const id = await accept();
     await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 60_000 });
     await expireMessages(suite.redis.client, base);

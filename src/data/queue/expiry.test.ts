@@ -126,7 +126,7 @@ describe('a message that expires', () => {
     expect((await take({}, 64)).map(({ messageId }) => messageId)).not.toContain(id);
   });
 
-  test('is ended by its time, of which the hints of every script tell, and not before', async () => {
+  test('is ended by its time, which the hints of every script report, and not before', async () => {
     // Long enough for a busy machine to look before.
     const expiresAtMs = Date.now() + 3000;
     const id = await accept({ expiresAtMs });

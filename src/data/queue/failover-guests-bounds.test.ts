@@ -66,7 +66,7 @@ const blocks: Record<string, { setting: Partial<TargetSetting>; begin: () => Pro
 describe.each(Object.entries(blocks))(
   'of a destination that its route names no more and that its %s keeps from sending',
   (_, { setting, begin }) => {
-    test('each message is looked at once, so many per dequeue, and those from elsewhere leave behind however many others', async () => {
+    test('each message is read once, so many per dequeue, and those from elsewhere leave behind however many others', async () => {
       await sendMany('dst_w', 1150);
       await suite.queues.put(0, 'dst_w', { paused: true });
       const guests = await sendMany('dst_a', 2);

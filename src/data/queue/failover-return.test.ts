@@ -167,7 +167,7 @@ test('a half-open circuit in another shard answers that it takes as many message
 test.each([
   ['and ends', []],
   ['and goes to a failover destination', [{ id: 'dst_b', shard: 1 }]],
-])('a batch has waited 72 hours for its circuit %s, and the step that ends it says so', async (_, destinations) => {
+])('a batch has waited 72 hours for its circuit %s, and the step that ends it reports it', async (_, destinations) => {
   const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 3_600_000 };
   for (let k = 0; k < 3; k++) await suite.queues.send('dst_a', 0);
   const jobs = await suite.queues.take(0, { batch, failover: { destinations, afterAttempts: null } });

@@ -150,7 +150,7 @@ describe('fairness', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
-  test('a new target that shows that it is fast goes on at once beside hanging targets', async () => {
+  test('a new target that shows that it is fast continues at once beside hanging targets', async () => {
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
     await take();
     await acceptMany(5, ['dst_new']);
@@ -246,7 +246,7 @@ describe('a Redis that is getting full', () => {
   const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, memoryLimitBytes });
   const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await suite.redis.client.info('memory'))?.[1]);
 
-  test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries go on', async () => {
+  test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries continue', async () => {
     await suite.acceptor.accept(newEvent());
     const full = limited(Math.floor((await usedBytes()) / 0.9));
     expect((await full.tend('w1', 64)).memoryShare).toBeGreaterThan(0.8);

@@ -85,7 +85,7 @@ describe('a target whose messages go out in order', () => {
     expect(keysOf(await take())).toEqual(keys.slice(0, 1));
   });
 
-  test('goes on within half a minute when a worker of the release before has moved its retry', async () => {
+  test('continues within half a minute when a worker of the release before has moved its retry', async () => {
     const [key = ''] = await accept(2);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);
@@ -131,7 +131,7 @@ describe('a target whose messages go out in order', () => {
         await suite.queue.promote();
       },
     ],
-  ])('goes on at once when the message %s for whose retry it waits', async (_, end) => {
+  ])('continues at once when the message %s for whose retry it waits', async (_, end) => {
     const expiresAtMs = Date.now() + 7_200_000;
     const event = newEvent();
     const [target] = event.targets;

@@ -52,7 +52,7 @@ describe('a paused target', () => {
     expect(await takeFrom(suite.queue, 'w1', 64)).toMatchObject([{ messageId: young.targets[0]?.messageId }]);
   });
 
-  test('a paused target whose pause has just begun keeps what is older, and so does one whose begin was not noted', async () => {
+  test('a paused target whose pause has just begun keeps what is older, and so does one whose begin was not recorded', async () => {
     await suite.acceptor.accept(newEvent());
     await pause();
     await age();

@@ -84,7 +84,7 @@ test('an error at one message that is due leaves the others moved, and that one 
   expect(await suite.redis.client.exists(`${base}retries`, `${base}scheduled`)).toBe(0);
 });
 
-test('an error while a message that expires is put into its lane leaves it out of the lane, so that it stands there once', async () => {
+test('an error while a message that expires is put into its lane leaves it out of the lane, so that it is there once', async () => {
   const event = newEvent();
   const [notBeforeMs, expiresAtMs] = [Date.now() + hourMs, Date.now() + 2 * hourMs];
   await suite.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((each) => ({ ...each, notBeforeMs, expiresAtMs })) });

@@ -24,7 +24,7 @@ test.each<[number, boolean, string]>([
   [429, true, '+7'],
   [500, false, '-7'],
   [429, false, ''],
-])('an attempt that is answered %i, as a success: %j, tells the circuit %j', (status, isSuccess, expected) => {
+])('an attempt that is answered %i, as a success: %j, reports %j to the circuit', (status, isSuccess, expected) => {
   const made = attempt(status, isSuccess);
   expect(toCircuit(isSuccess ? { type: 'delivered', attempt: made } : { type: 'retry', attempt: made, delayMs: 1 })).toBe(expected);
 });

@@ -115,7 +115,7 @@ test('a limit that a thousand endpoints share is held to, and holds up no other 
   expect(given.length + rest.length).toBe(1020);
 });
 
-test('a limit that is raised lets those go on that wait, and one of an older revision changes nothing', async () => {
+test('a limit that is raised lets those continue that wait, and one of an older revision changes nothing', async () => {
   await accept(endpoints, 1);
   await takeUntil(2, () => limiter([{ ms: 3_600_000, most: 2 }], 2));
   for (let i = 0; i < 5; i++) expect(await round(() => null)).toEqual([]);

@@ -99,7 +99,7 @@ describe('a worker is given', () => {
     expect(await take(strict)).toBe(1);
   });
 
-  test('of a strict 40 per second no more than that in any second, by the times that the limiter has noted', async () => {
+  test('of a strict 40 per second no more than that in any second, by the times that the limiter has recorded', async () => {
     const strict: ThrottleRecord = { ...rate(40, 'second'), strict: true };
     const emissionUs = limiterSetting(strict).emissionUs ?? 0;
     const takenAtUs: number[] = [];

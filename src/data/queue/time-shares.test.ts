@@ -113,7 +113,7 @@ test.each<[string, Partial<TargetSetting> | null]>([
   ['for their setting', null],
   ['for their rate', { throttle: oneAnHour }],
 ])(
-  'targets of an organization that wait %s behind 500 of another one are looked at with the first call',
+  'targets of an organization that wait %s behind 500 of another one are read with the first call',
   async (_, setting) => {
     await park('org_a', 500, setting);
     await park('org_b', 3, setting);
@@ -130,7 +130,7 @@ test.each<[string, Partial<TargetSetting> | null]>([
   30_000,
 );
 
-test('messages of an organization expire while 500 targets of another one wait to be looked at', async () => {
+test('messages of an organization expire while 500 targets of another one wait to be read', async () => {
   await park('org_a', 500, null);
   await accept('org_b', 20, { expiresAtMs: Date.now() + hourMs });
   await expireMessages(suite.redis.client, base);
@@ -139,7 +139,7 @@ test('messages of an organization expire while 500 targets of another one wait t
   expect(await suite.redis.client.zcard(`${base}exp`)).toBe(0);
 }, 30_000);
 
-test('what the release before lets wait is looked at, and is shared once it is found', async () => {
+test('what the release before lets wait is read, and is shared once it is found', async () => {
   await park('org_a', 100, null);
   await park('org_b', 3, null);
   const ofB = await namesOf('org_b');
@@ -174,7 +174,7 @@ test('what the release before has planned moves at its time, and is shared once 
   expect(await queued('org_b')).toBe(40);
 });
 
-test('what the release before plans meanwhile is looked for once one of it was found', async () => {
+test('what the release before plans meanwhile is searched for once one of it was found', async () => {
   await suite.queue.promote();
   await schedule('org_a', 10);
   await suite.redis.client.del(`${base}due:org_a`, `${base}turns:due`);
@@ -187,7 +187,7 @@ test('what the release before plans meanwhile is looked for once one of it was f
   expect(await waiting('org_a')).toBe(9);
 });
 
-test('what the release before took and planned anew is not taken before its time', async () => {
+test('what the release before took and planned again is not taken before its time', async () => {
   await suite.queue.promote();
   await schedule('org_a', 2);
   const [gone = '', later = ''] = await suite.redis.client.zrange(`${base}due:org_a`, '0', '-1');

@@ -168,7 +168,7 @@ const waits: Record<string, { make: () => Promise<string>; shows: object }> = {
 };
 
 describe('a message', () => {
-  test.each(Object.entries(waits))('a message that waits %s says so', async (_, { make, shows }) => {
+  test.each(Object.entries(waits))('a message that waits %s reports it', async (_, { make, shows }) => {
     expect(await reader.delivery('org_a', await make())).toMatchObject(shows);
   });
 
@@ -181,7 +181,7 @@ describe('a message', () => {
     'endpoint_disabled',
     'application_disabled',
   ];
-  test.each(pauses)('a message that waits because of %s says so, with attempts behind it or none', async (pausedFor) => {
+  test.each(pauses)('a message that waits because of %s reports it, with attempts behind it or none', async (pausedFor) => {
     const tried = await accept();
     await settle(await take(), { ...retry, delayMs: 60_000 });
     const [target] = (await queue.targets(1)).targets;
@@ -203,7 +203,7 @@ describe('a message', () => {
     expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', waitingFor: null, nextAttemptAtMs: null });
   });
 
-  test('a message that is to be tried again has a time for that, also when none is noted', async () => {
+  test('a message that is to be tried again has a time for that, also when none is recorded', async () => {
     const id = await accept();
     await settle(await take(), retry);
     const [key = ''] = await redis.client.keys(`${prefix}{s0}:m:*`);

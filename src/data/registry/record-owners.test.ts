@@ -76,7 +76,7 @@ test.each(owned)('the record of a %s is not retracted for another organization',
 
 const keyOf = (id: string, org: string) => ({ ...record('apiKey', org), id });
 
-test('the hash of an API key leads to the key of the organization that published it first, while that stands', async () => {
+test('the hash of an API key leads to the key of the organization that published it first, while that exists', async () => {
   const keyId = () => redis.client.hget(`${prefix}{cfg}:ix:api-key`, 'aa00');
   await publisher.publish(epoch, 'apiKey', keyOf('key_1', 'org_a'));
   expect(isTakenName(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b')).catch((error: unknown) => error))).toBe(true);

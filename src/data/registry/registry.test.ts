@@ -70,7 +70,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 
 const changeCount = async (): Promise<number> => await redis.client.xlen(`${prefix}{cfg}:changes`);
 
-test('keys that are asked for together, and are not there, share few calls of Redis', async () => {
+test('keys that are requested together, and are not there, share few calls of Redis', async () => {
   const { reader, commands } = await startReader();
   const calls = async (): Promise<number> =>
     [...(await commands.info('commandstats')).matchAll(/^cmdstat_(?:hget|hmget|exists):calls=(\d+)/gm)].reduce(
@@ -181,7 +181,7 @@ describe('the fence', () => {
     expect(await publisher.mintEpoch()).toBeGreaterThan(lost);
   });
 
-  test('after a loss of all data the leader goes on with its epoch', async () => {
+  test('after a loss of all data the leader continues with its epoch', async () => {
     await redis.client.flushall();
     expect(await publisher.publish(epoch, 'source', source())).toBe(true);
     await expect(publisher.publish(epoch - 1, 'source', source({ generation: 2 }))).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -225,7 +225,7 @@ describe('reading', () => {
     expect(await reader.sourceIdBySlug('acme', 'github')).toBeNull();
   });
 
-  test('what is not there is asked for again', async () => {
+  test('what is not there is requested again', async () => {
     const { reader } = await startReader();
     expect(await reader.get('source', 'src_a')).toBeNull();
     await redis.client.hset(`${prefix}{cfg}:rec:source`, 'src_a', JSON.stringify(source()));
@@ -304,7 +304,7 @@ describe('what a reader may have missed', () => {
     expect(changes).toEqual(['*']);
   });
 
-  test('changes trimmed away while the reader was held up flush, and what they changed is read anew', async () => {
+  test('changes trimmed away while the reader was held up flush, and what they changed is read again', async () => {
     await publisher.publish(epoch, 'source', source());
     const { reader, line, changes } = await startReader();
     expect((await reader.get('source', 'src_a'))?.generation).toBe(1);
@@ -321,7 +321,7 @@ describe('what a reader may have missed', () => {
     expect((await reader.get('source', 'src_a'))?.generation).toBe(2);
   });
 
-  test('another marker flushes, though the sequence goes on', async () => {
+  test('another marker flushes, though the sequence continues', async () => {
     await publisher.publish(epoch, 'source', source());
     const { changes } = await startReader();
     await redis.client.set(`${prefix}{cfg}:marker`, 'another');

@@ -32,7 +32,7 @@ test.each([String(storeLayout + 1), `${storeLayout + 1} begun`, 'v2;shards=16'])
   },
 );
 
-test('a migration is noted when it begins and when it is done, and one that is repeated takes nothing back', async () => {
+test('a migration is recorded when it begins and when it is done, and one that is repeated takes nothing back', async () => {
   await noteLayout(place(), 'begun');
   expect(await stored()).toBe(`${storeLayout} begun`);
   await noteLayout(place(), 'begun');

@@ -116,7 +116,7 @@ test('only events that reached nothing are sent, never what the replay itself ha
   expect((await repeated()).sort()).toEqual([none, none, none, none, filtered, filtered, filtered, filtered].sort());
 });
 
-test('a page ends with the event that fills it, and the next one goes on behind it', async () => {
+test('a page ends with the event that fills it, and the next one continues behind it', async () => {
   await unreached(8, { payload: Buffer.from(JSON.stringify({ text: 'x'.repeat(900_000) })) });
   const looked: string[] = [];
   const large: Partial<EventRouting> = {

@@ -101,13 +101,13 @@ test('a row says what the replay waits for, and no more once it is suspended', a
 test.each<[string, string, Partial<ReplayRecord>]>([
   ['fails', 'Failed 0 0 0 0 0 InvalidFilter', { filter: { statuses: ['dlq'], where: 'payload.a ==' } }],
   ['is cancelled', 'Cancelled 0 0 0 0 0 -', { isCancelled: true }],
-])('a replay that %s has a last row that says so', async (_, last, changes) => {
+])('a replay that %s has a last row that reports it', async (_, last, changes) => {
   await begin([0]);
   await toTheEnd({ ...record, ...changes });
   expect((await rows()).at(-1)).toBe(last);
 });
 
-test('another worker tells once where it finds the replay, and nothing of one that has ended', async () => {
+test('another worker reports once where it finds the replay, and nothing of one that has ended', async () => {
   await begin([0]);
   await carryOn(steps, record);
   const before = (await rows()).length;

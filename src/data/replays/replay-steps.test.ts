@@ -160,7 +160,7 @@ describe('a replay', () => {
     expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 2, delivered: 1, failed: 0, endedOtherwise: 1 });
   });
 
-  test('fails with the complaint about a filter that cannot be judged', async () => {
+  test('fails with the complaint about a filter that cannot be evaluated', async () => {
     const record = replayRecord({ filter: { statuses: ['dlq'], where: 'payload.a ==' } });
     await world.endedMessages([0]);
     expect(await carryOn(world.parts().steps, record)).toBe('ended');
@@ -170,7 +170,7 @@ describe('a replay', () => {
     });
   });
 
-  test('that is suspended queues nothing more and counts what ends; resumed, it goes on', async () => {
+  test('that is suspended queues nothing more and counts what ends; resumed, it continues', async () => {
     await world.endedMessages([0, 0, 0]);
     const record = replayRecord();
     const { steps } = world.parts();
@@ -230,7 +230,7 @@ describe('a replay', () => {
   });
 });
 
-describe('a replay waits, says why, and goes on', () => {
+describe('a replay waits, says why, and continues', () => {
   const waiting = async () => (await world.runOf(replayRecord()))?.waiting;
 
   test('while the target is disabled', async () => {

@@ -101,7 +101,7 @@ test('a probe that its destination rejects ends as a message that was rejected',
   await ended(event, { ...refused, attempts: 2 });
 });
 
-test('a message that a killed worker held is rejected at the attempt of the next worker, and its replay is sent anew', async () => {
+test('a message that a killed worker held is rejected at the attempt of the next worker, and its replay is sent again', async () => {
   const to = await receiver((response, number) => {
     if (number === 2) response.writeHead(422, { 'x-posthorn-retry': 'no' }).end();
     else if (number > 2) response.end();

@@ -169,7 +169,7 @@ describe('a failed attempt says what happened', () => {
     expect(attempt?.detail?.responseHeaders).toEqual(expect.arrayContaining([['x-first', '1']]));
   });
 
-  test('a failed attempt at a receiver with more than 64 KiB of headers says so, without them', async () => {
+  test('a failed attempt at a receiver with more than 64 KiB of headers reports it, without them', async () => {
     const to = await receiver((response) => response.writeHead(500, { 'x-large': 'l'.repeat(70_000) }).end());
     destination(to.url);
     worker();

@@ -52,7 +52,7 @@ test('410 is not tried again, unless it is what is expected', () => {
   expect(outcomeOf(response(410), { expectedResponse: { statusCodes: [410], bodyContains: null } }).type).toBe('delivered');
 });
 
-test('an answer that asks for no retry is the last one, unless it is what is expected', () => {
+test('an answer that requests no retry is the last one, unless it is what is expected', () => {
   const asking = (status: number): HttpResult => ({ ...response(status), asksForNoRetry: true }) as HttpResult;
   expect(outcomeOf(asking(422))).toMatchObject({
     type: 'dead',

@@ -151,7 +151,7 @@ describe('a destination', () => {
     expect(to.requests[2]?.headers['webhook-id']).toBe(again);
   });
 
-  test('a failover destination has its own templates, and the number of the attempt goes on', async () => {
+  test('a failover destination has its own templates, and the number of the attempt continues', async () => {
     const [from, to] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(from.url, { 'X-T-From': '{{ destination }} {{ attempt }}' });
     destination(to.url, { 'X-T-To': '{{ destination }} {{ attempt }}' }, {}, { id: 'dst_b', slug: 'b' });

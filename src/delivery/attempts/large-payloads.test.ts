@@ -64,7 +64,7 @@ test('A payload above 1 MiB is sent again as it was with each retry, and by a re
   expect(to.requests.map(({ body }) => sha256(body))).toEqual(Array.from({ length: 3 }, () => sha256(event.payload)));
 });
 
-test('A message whose chunks are gone is a dead letter that says so, and the next one is delivered.', async () => {
+test('A message whose chunks are gone is a dead letter that reports it, and the next one is delivered.', async () => {
   const to = await receiver();
   signedDestination(to.url);
   const [lost, next] = [await send(), await send()];

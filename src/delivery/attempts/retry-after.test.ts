@@ -53,7 +53,7 @@ test('a message whose receiver answers 429 with Retry-After holds up an ordered 
 test.each([
   ['604800 seconds', '604800'],
   ['seven days, by a date', new Date(Date.now() + 7 * dayMs).toUTCString()],
-])('a message whose receiver asks for a wait of %s waits for 24 hours', async (_, value) => {
+])('a message whose receiver requests a wait of %s waits for 24 hours', async (_, value) => {
   const to = await receiver((response) => response.writeHead(503, { 'retry-after': value }).end());
   suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy }));
   worker();

@@ -61,7 +61,7 @@ describe('a delivery with a transform', () => {
     expect(request?.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('a delivery with a transform of a payload that cannot be decompressed says so', async () => {
+  test('a delivery with a transform of a payload that cannot be decompressed reports it', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'payload');
@@ -110,7 +110,7 @@ describe('a delivery with a transform', () => {
       { errorType: 'http_error', errorMessage: expect.stringMatching(/^the receiver answered 410; warning: .*9007199254740993/) },
     ],
   ])(
-    'a delivery with a transform that cannot tell two numbers apart says so in the attempt where the receiver %s',
+    'a delivery with a transform that cannot distinguish two numbers reports it in the attempt where the receiver %s',
     async (_what, status, attempt) => {
       const to = await receiver((response) => response.writeHead(status).end());
       suite.registry.put('destination', destinationRecord({ url: to.url }));
@@ -275,7 +275,7 @@ describe('a delivery with a transform', () => {
     expect([request?.headers['content-type'], request?.body.toString()]).toEqual(['text/plain; charset=utf-8', 'Order o-1 over 5']);
   });
 
-  test('a delivery with a transform waits while the transform is deleted, and goes on when it is back', async () => {
+  test('a delivery with a transform waits while the transform is deleted, and continues when it is back', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     worker();

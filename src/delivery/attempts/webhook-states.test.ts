@@ -94,7 +94,7 @@ describe('a message', () => {
     await becomes(id, { status: 'exhausted', attempts: 1 });
   });
 
-  test('a message whose payload is missing is a dead letter that says so', async () => {
+  test('a message whose payload is missing is a dead letter that reports it', async () => {
     const id = await send(await endpoint());
     for (const key of await suite.redis.client.keys(`${prefix}{s0}:e:*`)) await suite.redis.client.del(key);
     worker([50]);

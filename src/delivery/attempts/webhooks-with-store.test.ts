@@ -161,7 +161,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await isDisabled()).toBe(false);
   });
 
-  test('stays enabled when it is not the one that was judged any more, and with the reason of whoever has disabled it', async () => {
+  test('stays enabled when it is not the one that was evaluated any more, and with the reason of whoever has disabled it', async () => {
     const { id, revision } = endpoint;
     await store.updateEndpoint(org, id, { description: 'moved' });
     expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toEqual({

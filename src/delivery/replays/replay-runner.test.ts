@@ -100,7 +100,7 @@ const dryRunsOf = (org: string, count: number, what: ReplayRecord['what'] = 'del
   Array.from({ length: count }, (_, i) => replayRecord({ org, id: `rep_${org}${i}`, identity: `${org}${i}`, isDryRun: true, what }));
 const hasSucceeded = async (replay: ReplayRecord) => expect((await runOf(replay))?.phase).toBe('Succeeded');
 
-test('an organization has one step under way at a time, and a slow judgement of events holds up no other organization', async () => {
+test('an organization has one step under way at a time, and a slow evaluation of events holds up no other organization', async () => {
   const [replaysOfA, replaysOfB] = [dryRunsOf('org_a', 5, 'events'), dryRunsOf('org_b', 1)];
   for (const replay of [...replaysOfA, ...replaysOfB]) await publisher.publish(epoch, 'replay', replay);
   const underWay = new Map<string, number>();
@@ -127,7 +127,7 @@ test('an organization has one step under way at a time, and a slow judgement of 
   expect(Object.fromEntries(most)).toEqual({ org_a: 1, org_b: 1 });
 });
 
-test('eight steps that judge events are under way at most, and an organization that waits has its turn before the others go on', async () => {
+test('eight steps that evaluate events are under way at most, and an organization that waits has its turn before the others continue', async () => {
   const organizations = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map((name) => `org_${name}`);
   for (const id of organizations.slice(2)) await publisher.publish(epoch, 'organization', organizationRecord({ id, slug: id }));
   const replays = organizations.flatMap((org) => dryRunsOf(org, 2, 'events'));
@@ -153,7 +153,7 @@ test('eight steps that judge events are under way at most, and an organization t
   expect(begun.slice(0, 9).toSorted()).toEqual(organizations);
 });
 
-test('steps that judge nothing are made one at a time, organizations in turn, with a rest between them that is twice as long as the step while several replays are due', async () => {
+test('steps that evaluate nothing are made one at a time, organizations in turn, with a rest between them that is twice as long as the step while several replays are due', async () => {
   const replays = ['org_a', 'org_b'].flatMap((org) => dryRunsOf(org, 2));
   for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
   const clock = new FakeClock(Date.now());
@@ -196,7 +196,7 @@ test('a step may queue 200 messages, and 25 while other replays are due', async 
   expect(Math.max(...allowances)).toBe(200);
 });
 
-test('steps that judge events leave the turns of organizations whose steps judge nothing as they are', async () => {
+test('steps that evaluate events leave the turns of organizations whose steps evaluate nothing as they are', async () => {
   await publisher.publish(epoch, 'organization', organizationRecord({ id: 'org_c', slug: 'org_c' }));
   const replays = ['org_a', 'org_c'].flatMap((org) => dryRunsOf(org, 2));
   for (const replay of [...replays, ...dryRunsOf('org_b', 10, 'events')]) await publisher.publish(epoch, 'replay', replay);

@@ -70,7 +70,7 @@ test.each<[what: string, steps: readonly Event[], mode: ConsumerMode]>([
 });
 
 describe('pressing work', () => {
-  test('pressing work stays pressing when further work is noted, until a dequeue takes it', () => {
+  test('pressing work stays pressing when further work is recorded, until a dequeue takes it', () => {
     const { state } = reached(['start']);
     state.noteWork({ isPressing: true });
     state.noteWork();

@@ -135,7 +135,7 @@ describe('a delivery', () => {
     await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 2, lastErrorType: 'http_error' });
   });
 
-  test('a delivery whose payload is gone is a dead letter that says so', async () => {
+  test('a delivery whose payload is gone is a dead letter that reports it', async () => {
     const to = await receiver();
     destination(to.url);
     const event = newEvent();
@@ -261,7 +261,7 @@ describe('what goes wrong is named', () => {
     expect((await suite.reader.attempts('org_a', id))[0]?.responseBody?.length).toBeLessThanOrEqual(10_240);
   });
 
-  test('a receiver with a private authority gets the certificate that it asks for', async () => {
+  test('a receiver with a private authority gets the certificate that it requests', async () => {
     const authority = createCertificateAuthority();
     ends.push(async () => authority.remove());
     const server = { ...authority.issue(['127.0.0.1']), ca: authority.text, requestCert: true };

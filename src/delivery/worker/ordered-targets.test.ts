@@ -74,7 +74,7 @@ const allEnd = async (ids: readonly string[], { org = 'org_a', reader = suite.re
     expect(ids.filter((id) => !ended.has(id))).toEqual([]);
   }, 90_000);
 
-test('two workers deliver in order through failures, 429 with Retry-After and connections that break, and go on after a dead letter', async () => {
+test('two workers deliver in order through failures, 429 with Retry-After and connections that break, and continue after a dead letter', async () => {
   const answers: Answer[] = [
     (response) => response.end(),
     (response) => response.writeHead(500).end(),
@@ -166,7 +166,7 @@ test('order that was switched on while no worker ran holds for all that waits', 
   expect(atOnce).toBe(1);
 });
 
-test('a destination that is disabled and enabled again goes on in order', async () => {
+test('a destination that is disabled and enabled again continues in order', async () => {
   const to = await counting();
   put(to);
   suite.registry.put('route', routeRecord());

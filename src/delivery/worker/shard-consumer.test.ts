@@ -124,7 +124,7 @@ const settle = (jobs: readonly Job[]): void => {
   for (const job of jobs) consumer.settle({ job, outcome: delivered, maxAttempts: null });
 };
 
-test('a consumer takes nothing before its start, and work that was noted until then afterwards', async () => {
+test('a consumer takes nothing before its start, and work that was recorded until then afterwards', async () => {
   await accept();
   consumer.wake();
   expect([consumer.mode, consumer.wantsToTake]).toEqual(['starting', false]);

@@ -105,7 +105,7 @@ test.each(['/console', '/console/', '/console/events/evt_1?tab=attempts', '/cons
   },
 );
 
-test('the views of the operator stand in an attribute of the page as text, whatever their names are', async () => {
+test('the views of the operator are in an attribute of the page as text, whatever their names are', async () => {
   await serve();
   const { text } = await ask('/console/');
   expect(text).not.toContain('<script>alert');

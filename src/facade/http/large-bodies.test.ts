@@ -16,7 +16,7 @@ function held(bodies: LargeBodies, begun: string[]) {
   return { send, endFirst };
 }
 
-test('Of one organization one large body is judged at a time, and others do not wait for its next one', async () => {
+test('Of one organization one large body is validated at a time, and others do not wait for its next one', async () => {
   const begun: string[] = [];
   const { send, endFirst } = held(new LargeBodies(), begun);
   const all = [send('a'), send('a'), send('a'), send('b')];
@@ -27,7 +27,7 @@ test('Of one organization one large body is judged at a time, and others do not 
   expect(begun).toEqual(['a', 'b', 'a', 'a']);
 });
 
-test('A few are judged at a time, and the organizations that wait take turns', async () => {
+test('A few are validated at a time, and the organizations that wait take turns', async () => {
   const begun: string[] = [];
   const { send, endFirst } = held(new LargeBodies(), begun);
   const organizations = ['a', 'b', 'c', 'd', 'e', 'a', 'e'];

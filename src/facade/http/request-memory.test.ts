@@ -34,7 +34,7 @@ function asked(memory: RequestMemory, organization: string, bytes: number, signa
   return own;
 }
 
-test('an organization holds no more than its share, others have theirs, and what waits goes on when the work before it is over', async () => {
+test('an organization holds no more than its share, others have theirs, and what waits continues when the work before it is over', async () => {
   const memory = new RequestMemory(new FakeClock());
   const held = Array.from({ length: 5 }, () => asked(memory, 'a', 8 * mebibyte));
   const other = asked(memory, 'b', 8 * mebibyte);

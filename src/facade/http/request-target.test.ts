@@ -9,6 +9,6 @@ test.each([
   ['//api/sources', '//api/sources', ''],
   ['*', '*', ''],
   ['', '', ''],
-])('%j asks for %j', (url, path, query) => {
+])('%j requests %j', (url, path, query) => {
   expect(requestTarget(url)).toEqual({ path, query });
 });

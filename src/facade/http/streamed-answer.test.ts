@@ -88,7 +88,7 @@ test('an answer that fails before it begins is an error', async () => {
   expect((await answerOf(pieces())).statusCode).toBe(500);
 });
 
-test('an answer is broken off when its maker says so, although its client reads nothing', async () => {
+test('an answer is broken off when its maker requests it, although its client reads nothing', async () => {
   const breaking = new AbortController();
   const { pieces, hasEnded } = endless();
   const response = await answerOf(pieces(), { broken: breaking.signal });

@@ -9,7 +9,7 @@ import { resealSecrets } from './reseal-secrets.ts';
 
 const keyOf = (id: string, fill: number) => ({ id, key: Buffer.alloc(32, fill) });
 
-test('Secrets of the installation are sealed anew, and those of another installation stay and are no complaint', async () => {
+test('Secrets of the installation are resealed, and those of another installation stay and are no complaint', async () => {
   const store = new MemoryStore(systemClock);
   const manager = { manager: 'test', force: true };
   const seals: Record<string, Keyring> = { default: new Keyring([keyOf('k1', 1)]), two: new Keyring([keyOf('other', 2)]) };

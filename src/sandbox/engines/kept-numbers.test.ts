@@ -42,7 +42,7 @@ describe.each(natives)('%s', (type, engine, code) => {
     ['{"a":1e-400,"b":0}', '1e-400 and 0'],
     ['{"a":1E400,"b":1E401}', '1E400 and 1E401'],
     ['{"a":123456789012345678901,"b":123456789012345678902}', '123456789012345678901 and 123456789012345678902'],
-  ])('warns of %s, whose numbers it cannot tell apart', async (payload, told) => {
+  ])('warns of %s, whose numbers it cannot distinguish', async (payload, told) => {
     const { warnings } = await run(engine, code, payload);
     expect(warnings).toEqual([`numbers of the event are the same to the transform and may have changed: ${told}`]);
     expect(await run(engine, '"none"', payload)).toEqual({ output: '"none"', warnings: [] });

@@ -90,11 +90,11 @@ test.each([
   expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
 });
 
-test('why the API server is away is a cause, which is not told to API users', () => {
+test('why the API server is away is a cause, which is not reported to API users', () => {
   const body = status({ message: 'failed calling webhook "w": Post "https://10.96.0.12:443/": dial tcp' });
   for (const httpStatus of [401, 429, 500]) expect(statusError(httpStatus, body).cause).toBeInstanceOf(Error);
 });
 
-test('a body that is no Status, as a proxy sends it, is told by its HTTP status', () => {
+test('a body that is no Status, as a proxy sends it, is reported by its HTTP status', () => {
   expect(statusError(502, '<html>Bad Gateway</html>')).toMatchObject({ code: 'UNAVAILABLE', message: '<html>Bad Gateway</html>' });
 });

@@ -61,7 +61,7 @@ function collect<K extends Kind>(of: ResourceStore, kind: K, from: Version) {
   return { events, ended, opening, stop: () => stop.abort() };
 }
 
-test('the value of a Secret stands nowhere in Redis, and reads back in the clear', async () => {
+test('the value of a Secret is nowhere in Redis, and reads back in the clear', async () => {
   await putNamespace('shop');
   const data = { password: Buffer.from('correct horse battery staple').toString('base64') };
   await store.create({ kind: 'Secret', metadata: { name: 's', namespace: 'shop' }, data }, { manager: 'test' });

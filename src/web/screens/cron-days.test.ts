@@ -27,7 +27,7 @@ test('only what names a day is one', () => {
   ]);
 });
 
-test('runs of several jobs stand by day and in the order of time', () => {
+test('runs of several jobs are listed by day and in the order of time', () => {
   const daily = { name: 'daily', runs: ['2026-01-01T12:00:00.000Z', '2026-01-02T12:00:00.000Z'] };
   const early = { name: 'early', runs: ['2026-01-02T06:00:00.000Z'] };
   const days = runsByDay([daily, early], (at) => at.slice(0, 10));

@@ -45,7 +45,7 @@ const wiring: Wiring = {
 const keys = (nodes: readonly { key: string }[]): string[] => nodes.map(({ key }) => key);
 
 describe('without a selection', () => {
-  test('each column has all nodes, worst first, and routes of a pair stand as one', () => {
+  test('each column has all nodes, worst first, and routes of a pair are shown as one', () => {
     const { sources, routes, destinations } = columnsOf(wiring, null, 'pair');
     expect(keys(sources)).toEqual(['src_shop', 'src_erp', 'src_idle']);
     expect(routes).toMatchObject([
@@ -147,7 +147,7 @@ describe('lines', () => {
     expect(linesTo('sources').map(([, to]) => to)).toEqual(['src_shop', 'src_shop', 'src_erp']);
   });
 
-  test('of a group with many ends are drawn only where they are asked for', () => {
+  test('of a group with many ends are drawn only where they are requested', () => {
     const many = { ...wiring, routes: ['a', 'b', 'c', 'd'].map((to) => route(to, 'shop', [to])) };
     const { routes } = columnsOf(many, null, 'source');
     expect(linesOf(routes, 'destinations', new Set())).toEqual([]);
@@ -186,7 +186,7 @@ describe('the summary', () => {
     expect(summaryOf(each, false)).toBe(`${all} ${text}`);
   });
 
-  test('of a part says so', () => {
+  test('of a part reports it', () => {
     expect(summaryOf(of(), true)).toBe(`Shown: ${all} None of these has failed in the last hour.`);
     expect(summaryOf(of(unknown), true)).toBe(`Shown: ${all} 1 route with an open circuit.`);
   });

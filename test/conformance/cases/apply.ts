@@ -216,7 +216,7 @@ export function applyCases(c: StoreContext): void {
       expect([...after.spec.allowedMethods].sort()).toEqual(['PATCH', 'POST', 'PUT']);
     });
 
-    test('managedFields tell who owns what', async () => {
+    test('managedFields report who owns what', async () => {
       await c.store.apply(c.destination('d', { http: { url: 'https://example.com/', headers: [{ name: 'x-a', value: '1' }] } }), {
         manager: 'one',
       });

@@ -48,7 +48,7 @@ export function statusCases(c: StoreContext): void {
       );
     });
 
-    test('ifUid is CONFLICT when the object was made anew, and no hindrance while it is the same', async () => {
+    test('ifUid is CONFLICT when the object was recreated, and no hindrance while it is the same', async () => {
       const first = await c.store.create(c.route('a'), { manager: 'one' });
       await c.store.apply(c.route('a', { priority: 1 }), { manager: 'one' });
       await c.store.applyStatus('Route', c.key('a'), { id: 'x' }, { manager: 'status', ifUid: first.metadata.uid });

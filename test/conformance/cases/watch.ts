@@ -21,7 +21,7 @@ export function watchCases(c: StoreContext): void {
       watch.stop();
     });
 
-    test('it goes on from the version of any event, a deletion too', async () => {
+    test('it continues from the version of any event, a deletion too', async () => {
       const { version } = await c.store.list('Route', { namespace: c.namespace });
       await c.store.create(c.route('a'), { manager: 'one' });
       await c.store.delete('Route', c.key('a'));

@@ -91,7 +91,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect((await create({ name: 'As much', scopes: ['read', 'write'] }, { key })).status).toBe(201);
     });
 
-    test('a new API key tells when it was last used', async () => {
+    test('a new API key reports when it was last used', async () => {
       const { body } = await create({ name: 'Used' });
       await world.request('GET', '/api/sources', { key: body.key });
       await eventually(async () => {
@@ -151,7 +151,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect([await statusOf(sibling.key), (await shown(sibling.id)).id]).toEqual([200, sibling.id]);
     });
 
-    test('a key that a key made is refused once its maker is deleted as a resource, its condition says so, and the list shows it still', async () => {
+    test('a key that a key made is refused once its maker is deleted as a resource, its condition reports it, and the list shows it still', async () => {
       const maker = await world.addKey('acme');
       const child = await made(maker);
       const grandchild = await made(child.key);
@@ -212,7 +212,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect([await statusOf(maker), await statusOf(child.key)]).toEqual([200, 200]);
     });
 
-    test('a key that a key made stands in a chain of nine keys at most', async () => {
+    test('a key that a key made is in a chain of nine keys at most', async () => {
       let key = await world.addKey('acme');
       for (let makers = 1; makers <= 8; makers++) key = (await made(key)).key;
       expect(await statusOf(key)).toBe(200);

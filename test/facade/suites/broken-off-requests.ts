@@ -57,7 +57,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     expect(await countNamed('Completed')).toBe(1);
   });
 
-  test('and left a record without its Secret, is carried out anew in its place', async () => {
+  test('and left a record without its Secret, is carried out again in its place', async () => {
     const key = newKey();
     const body = { name: 'Partial', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
     const first = await post('/api/destinations', key, body);

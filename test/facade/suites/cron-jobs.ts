@@ -156,7 +156,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       ]);
     });
 
-    test('has the runs of all active jobs of the days that are asked for, of each at most as many as asked for', async () => {
+    test('has the runs of all active jobs of the days that are requested, of each at most as many as requested', async () => {
       const [often, daily, off] = [
         await made({ name: 'Sched often', cronExpression: '* * * * *' }),
         await made({ name: 'Sched daily', cronExpression: '0 7 * * *' }),
@@ -182,7 +182,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(to < `${inYears}-07-03`).toBe(true);
     });
 
-    test('has all runs of the time at which it ends, so that the next answer goes on behind it', async () => {
+    test('has all runs of the time at which it ends, so that the next answer continues behind it', async () => {
       for (let i = 0; i < 40; i++) await made({ name: `Tied ${i}`, cronExpression: '0 0 * * *' });
       const whole = await schedule(`?from=${inYears}-08-01&to=${inYears}-08-20&perJob=50`);
       const tied = ({ jobs }: { jobs: { name: string; runs: string[] }[] }) => jobs.filter(({ name }) => name.startsWith('Tied'));

@@ -86,7 +86,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
         if (record.authType === 'none') expect([record.slug, record.authConfig]).toEqual([record.slug, null]);
     });
 
-    test('an export shows credentials to admins who ask for them, and to nobody else', async () => {
+    test('an export shows credentials to admins who request them, and to nobody else', async () => {
       const key = await organization();
       const organizationSlug = `org-${keys.length}`;
       await create(key, { name: 'One', authType: 'bearer', authConfig: { token: 'a-long-token-0000001' }, signingSecret });
@@ -231,7 +231,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
     );
   });
 
-  describe('records are judged one by one', () => {
+  describe('records are validated one by one', () => {
     test('what is wrong fails by name with its reason, and the rest is imported', async () => {
       const key = await organization();
       const destinations = [
@@ -277,7 +277,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       });
     });
 
-    test('what Git owns is not overwritten, and a dry run says so', async () => {
+    test('what Git owns is not overwritten, and a dry run reports it', async () => {
       const key = await organization();
       const namespace = `org-${keys.length}`;
       const spec = { name: 'Git', type: 'http', http: { url } };

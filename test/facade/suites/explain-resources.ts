@@ -48,7 +48,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     ['API key', 'API key', async () => (await world.create('api-keys', { role: 'viewer' })).apiKey.id],
   ];
 
-  test.each(made)('a %s tells that it is ready, when it was created and who manages it', async (_, kind, make) => {
+  test.each(made)('a %s shows that it is ready, when it was created and who manages it', async (_, kind, make) => {
     const id = await make();
     await eventually(async () => expect((await explain(id)).body).toMatchObject({ id, kind, state: 'ready', waitsFor: null }));
     const { body } = await explain(id);
@@ -89,7 +89,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect((await explain(id, await world.addKey('acme', { role: 'developer' }))).status).toBe(403);
   });
 
-  test('an organization tells its plan, its backlog and what has ended in the last hour, to its members alone', async () => {
+  test('an organization shows its plan, its backlog and what has ended in the last hour, to its members alone', async () => {
     const id = (await world.request('GET', '/api/organizations')).body.data[0].id;
     const { status, body } = await explain(id);
     expect([status, body]).toMatchObject([200, { id, kind: 'organization', state: 'ready', waitsFor: null, next: null, advice: [] }]);
@@ -110,7 +110,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     }
   });
 
-  test('a route that is not ready tells the condition that is false, and who manages it', async () => {
+  test('a route that is not ready shows the condition that is false, and who manages it', async () => {
     const metadata = { name: 'unresolved', namespace: 'acme' };
     await world.store.apply(
       { kind: 'Route', metadata, spec: { sourceRef: { name: 'nobody' }, destinationRefs: [] } },
@@ -212,7 +212,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect((await explain(id)).body.next).toBeNull();
   });
 
-  test('a cron job whose last run failed tells it, with the execution, and when it runs next', async () => {
+  test('a cron job whose last run failed shows it, with the execution, and when it runs next', async () => {
     const { cronJob } = await world.create('cron', { cronExpression: '0 6 * * *', url: 'https://cron.example.com/run' });
     const org = await world.organizationId('acme');
     const executions = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });

@@ -288,7 +288,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     }
   });
 
-  test('a record tells when it was made and when it was last changed', async () => {
+  test('a record reports when it was made and when it was last changed', async () => {
     const tells = async (family: string): Promise<void> => {
       const { id, createdAt, updatedAt } = (await post(family, await least(family))).body;
       expect([createdAt, updatedAt]).toEqual([expect.stringMatching(isoTime), expect.stringMatching(isoTime)]);

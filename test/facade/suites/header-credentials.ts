@@ -142,7 +142,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
     const shown = async (name: string, text: string) => eventually(async () => expect((await request('GET', name)).text).toContain(text));
     const byReference = [{ name: 'Authorization', valueSecretRef: { name: expect.any(String), key: expect.stringMatching(/^header-/) } }];
 
-    test('are in Secrets when the API was given them, each made anew for another value', async () => {
+    test('are in Secrets when the API was given them, each replaced for another value', async () => {
       const body = { name: `Secret ${kind}`, cronExpression: '0 6 * * *', url: 'https://shop.example/' };
       const headers = { Authorization: 'Bearer canary-abcd' };
       const { cronExpression, ...destination } = body;
@@ -221,7 +221,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
     const exportOf = (query = '', accept?: string) =>
       world.request('GET', `/api/destinations/export${query}`, { ...(accept !== undefined && { headers: { accept } }) });
 
-    test('credentials in the headers of a destination are redacted in an export, unless an admin asks for them', async () => {
+    test('credentials in the headers of a destination are redacted in an export, unless an admin requests them', async () => {
       const { id } = await world.create('destinations', { url: 'https://shop.example/', headers });
       const { body, text } = await exportOf(`?ids=${id}`);
       const redacted = '***REDACTED***';

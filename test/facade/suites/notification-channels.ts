@@ -147,7 +147,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect(body.config).toEqual({ url: 'https://alerts.example.com/in', headers: { 'X-Team': '••••' }, secret: null });
     });
 
-    test('a change of the host needs the values of the headers anew, unless the caller is admin', async () => {
+    test('a change of the host needs the values of the headers again, unless the caller is admin', async () => {
       const key = await world.addKey('acme', { role: 'developer' });
       const { id, config } = await create('webhook');
       const elsewhere = { ...config, url: 'https://elsewhere.example.com/' };
@@ -201,7 +201,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
     expect((await world.request('GET', path)).body.data.map((each: { id: string }) => each.id)).not.toContain(id);
   });
 
-  test('no secret of a channel stands anywhere in clear', async () => {
+  test('no secret of a channel is anywhere in clear', async () => {
     for (const type of types) await create(type);
     const keys = await world.redis.client.keys('*');
     const dump = await Promise.all(keys.map((key) => world.redis.client.dumpBuffer(key)));

@@ -230,7 +230,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
         expect((await get(`destinations?search=${search}`)).data.map(({ id }: { id: string }) => id)).toEqual([one.id]);
     });
 
-    test('the URL of a destination may lead to another host only with the credentials sent anew, unless an admin changes it', async () => {
+    test('the URL of a destination may lead to another host only with the credentials sent again, unless an admin changes it', async () => {
       const developer = await world.addKey('acme', { role: 'developer' });
       const { id } = await destination({ authType: 'basic', authConfig: { username: 'me', password: 'a-long-password' } });
       const change = (body: object) => patch(`destinations/${id}`, body, developer);

@@ -265,7 +265,7 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
     const patch = (id: string, body: object) =>
       `curl -X PATCH "$URL/api/replays/${id}" -H "x-api-key: $KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 
-    test('a replay tells what it does, and how it is suspended, resumed and cancelled', async () => {
+    test('a replay shows what it does, and how it is suspended, resumed and cancelled', async () => {
       const { id } = await create({ name: 'told', what: 'deliveries', ratePerSecond: 7 });
       const begun = await explain(id);
       expect(begun).toMatchObject({ id, kind: 'replay', state: 'Planning', waitsFor: null });

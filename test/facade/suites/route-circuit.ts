@@ -120,7 +120,7 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     });
   });
 
-  test('a circuit that probes says so, with all documented fields, until it is closed', async () => {
+  test('a circuit that probes reports it, with all documented fields, until it is closed', async () => {
     const { route, first, spare } = await makeRoute();
     await open(route.id, first.id, { cooldownSeconds: 1, probeSuccessThreshold: 2 });
     const queue = newQueue();

@@ -64,7 +64,7 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
   const source = (body: object): Promise<{ id: string; slug: string }> =>
     world.create('sources', { provider: 'stripe', signingSecret: 'the secret of the endpoint', ...body });
 
-  test('a source without failures says so, and one that is not there is 404', async () => {
+  test('a source without failures reports it, and one that is not there is 404', async () => {
     const { id } = await source({});
     const { status, body } = await failuresOf(id);
     expect([status, body]).toEqual([200, { data: [], requests: 0, since: null }]);
@@ -116,7 +116,7 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
     );
   });
 
-  test('the story of a source tells why signatures failed, with what to do until an event comes', async () => {
+  test('the story of a source reports why signatures failed, with what to do until an event comes', async () => {
     const secret = 'a secret of the repository';
     const { id, slug } = await source({ provider: 'github', signingSecret: secret });
     const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });

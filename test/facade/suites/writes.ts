@@ -169,7 +169,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
   describe('secrets', () => {
     const canary = 'canary-secret-0123456789';
 
-    test('are masked in every answer, logged nowhere, and stand in Redis sealed', async () => {
+    test('are masked in every answer, logged nowhere, and sealed in Redis', async () => {
       const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
       for (const role of ['admin', 'developer', 'viewer'] as const) {
         const { text } = await world.request('GET', `/api/destinations/${id}`, { key: await world.addKey('acme', { role }) });
@@ -192,7 +192,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(body.authConfig.token).toBe('••••0042');
     });
 
-    test('must be sent anew by a developer who changes the host', async () => {
+    test('must be sent again by a developer who changes the host', async () => {
       const key = await world.addKey('acme', { role: 'developer' });
       const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
       const answer = await patch(`destinations/${id}`, { url: 'https://elsewhere.example.com/' }, key);
@@ -278,7 +278,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect((await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions: null })).body).toMatchObject({ filterLogic: 'AND' });
     });
 
-    test('take back what they gave, although it could not be sent anew', async () => {
+    test('take back what they gave, although it could not be sent again', async () => {
       const { id: sourceId } = await world.create('sources', {});
       const [kept, gone, last] = [await destination(), await destination(), await destination()];
       const both = await world.create('routes', { sourceId, destinationIds: [kept.id, gone.id] });

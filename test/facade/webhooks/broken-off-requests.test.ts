@@ -50,7 +50,7 @@ describe('a creation that was broken off before its answer was kept is found by 
     expect([second.status, second.body]).toEqual([201, first.body]);
   });
 
-  test('also when the record was changed meanwhile; one that was deleted is made anew', async () => {
+  test('also when the record was changed meanwhile; one that was deleted is recreated', async () => {
     const { first, key } = await twice('webhook-applications', { name: 'Changing' });
     const { id } = first.body.data;
     await world.request('PATCH', `/api/webhook-applications/${id}`, { body: { rateLimitPerSecond: 7 } });
@@ -102,7 +102,7 @@ describe('a rotation that was broken off before its answer was kept', () => {
     },
   );
 
-  test('a rotation that was broken off, and is asked for again, is told once to a source for own events, without the secret', async () => {
+  test('a rotation that was broken off, and is requested again, is reported once to a source for own events, without the secret', async () => {
     const source = (await post('sources', { name: 'Own', provider: 'posthorn' })).body;
     const { id, secret } = (await post('webhook-endpoints', { applicationId, url: 'https://customer.example/told' })).body.data;
     const { first, second, key } = await twice(`webhook-endpoints/${id}/rotate-secret`, { gracePeriodSeconds: 60 });

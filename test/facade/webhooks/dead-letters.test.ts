@@ -144,7 +144,7 @@ describe('the list', () => {
     expect(await listed()).toEqual([early, late]);
   });
 
-  test('the list goes on by cursor, each once, also while others come', async () => {
+  test('the list continues by cursor, each once, also while others come', async () => {
     const target = await world.endpoint();
     const ids: string[] = [];
     for (let i = 0; i < 25; i++) ids.push(...(await bury([target])));
@@ -158,7 +158,7 @@ describe('the list', () => {
     expect(seen).toEqual(ids.reverse());
   });
 
-  test('the list goes on by cursor while what was shown, and what is not yet, is archived, retried or pruned: what stays comes once', async () => {
+  test('the list continues by cursor while what was shown, and what is not yet, is archived, retried or pruned: what stays comes once', async () => {
     const target = await world.endpoint();
     const ids: string[] = [];
     const buryMore = async (count: number) => {

@@ -151,7 +151,7 @@ describe('a test of an endpoint', () => {
     expect(failing.requests).toHaveLength(1);
   });
 
-  test('a test of an endpoint that is answered 410 says so and disables nothing', async () => {
+  test('a test of an endpoint that is answered 410 reports it and disables nothing', async () => {
     const leaving = await receiver((response) => response.writeHead(410).end());
     const { id } = await endpoint(leaving.url);
     expect((await testOf(id, {})).body.data).toMatchObject({ success: false, responseStatus: 410, errorType: 'gone' });

@@ -186,7 +186,7 @@ describe('the list', () => {
     expect(await names('?category=nothing')).toEqual([]);
   });
 
-  test('the list goes on by cursor, each once, also when others come in between', async () => {
+  test('the list continues by cursor, each once, also when others come in between', async () => {
     const first = (await read('?search=list.n&limit=2')).body;
     expect(first.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String) });
     await create({ name: 'list.n0a' });
@@ -255,7 +255,7 @@ test('a refusal says what is wrong in one sentence', async () => {
   expect(await told({ schema: '{' })).toMatch(/^schema is not JSON: .*[^.]\.$/);
 });
 
-test.each(['GET', 'PATCH', 'DELETE'])('%s of one that is not there is 404 and names it as it was asked for', async (method) => {
+test.each(['GET', 'PATCH', 'DELETE'])('%s of one that is not there is 404 and names it as it was requested', async (method) => {
   const { status, body } = await world.request(method, '/api/event-types/order.line_item.lost', method === 'PATCH' ? { body: {} } : {});
   expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no event type "order.line_item.lost".', details: {} }]);
 });

@@ -122,7 +122,7 @@ test('expiresAfterSeconds is taken at its bounds, stays when it is not sent, and
   }
 });
 
-test('a message that has expired says so, is found by its error type, and is explained', async () => {
+test('a message that has expired reports it, is found by its error type, and is explained', async () => {
   const type = await eventType();
   const endpoint = await subscriber(type.id, { expiresAfterSeconds: 3_600 });
   const { eventId } = (await send({ eventType: type.name })).body.data;
@@ -156,7 +156,7 @@ test('a message that has expired says so, is found by its error type, and is exp
   expect(await read(again ?? '')).toMatchObject({ status: 'failed', endpointId: endpoint, replayedFrom: id, expiresAt: null });
 });
 
-test('a delivery that has expired says so, and is explained', async () => {
+test('a delivery that has expired reports it, and is explained', async () => {
   const event = newEvent({ org: world.org });
   const targets = event.targets.map((target) => ({ ...target, expiresAtMs: Date.now() + 3_600_000 }));
   await world.facade.acceptor.accept({ ...event, targets });

@@ -39,7 +39,7 @@ async function subscribed(more: object = {}) {
   return { endpoint, subscription };
 }
 
-test('a webhook event tells its messages and why subscriptions got nothing', async () => {
+test('a webhook event shows its messages and why subscriptions got nothing', async () => {
   const one = await subscribed();
   const other = await subscribed({ labelFilters: { tier: 'gold' } });
   const eventId = await send({ tier: 'bronze' });
@@ -76,7 +76,7 @@ test('a message to an endpoint waits for its next attempt, and is a dead letter 
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });
 
-test('an endpoint tells its backlog: what waits, since when, and what is scheduled', async () => {
+test('an endpoint shows its backlog: what waits, since when, and what is scheduled', async () => {
   const { endpoint } = await subscribed();
   const backlog = async () => (await explain(endpoint.id)).story.find(({ what }: { what: string }) => what === 'backlog');
   expect(await backlog()).toMatchObject({ data: { messages: 0, scheduled: 0, oldestAt: null } });
@@ -94,7 +94,7 @@ test('an endpoint tells its backlog: what waits, since when, and what is schedul
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });
 
-test('a message that waits for an open circuit, and its endpoint, tell how the circuit is closed', async () => {
+test('a message that waits for an open circuit, and its endpoint, show how the circuit is closed', async () => {
   const { endpoint } = await subscribed();
   await send();
   const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
@@ -109,7 +109,7 @@ test('a message that waits for an open circuit, and its endpoint, tell how the c
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });
 
-test('a dead letter for which its endpoint was disabled too long says so, and where to look before it is sent again', async () => {
+test('a dead letter for which its endpoint was disabled too long reports it, and where to look before it is sent again', async () => {
   const { endpoint } = await subscribed();
   await send();
   const [id = ''] = await world.end(soon);
@@ -135,7 +135,7 @@ test('a dead letter for which its endpoint was disabled too long says so, and wh
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });
 
-test('a dead letter whose endpoint answered 410 says so, and that the endpoint is to be enabled as long as it is not', async () => {
+test('a dead letter whose endpoint answered 410 reports it, and that the endpoint is to be enabled as long as it is not', async () => {
   const { endpoint } = await subscribed();
   await send();
   const attempt = { ...failure, responseStatus: 410, errorType: 'gone' as const };
@@ -169,7 +169,7 @@ test('an event without a subscription says how one is made, unless it was sent t
   expect((await explain(named.id)).advice).toEqual([]);
 });
 
-test('what custom resources disable is to be enabled there, and no command is told for it', async () => {
+test('what custom resources disable is to be enabled there, and no command is shown for it', async () => {
   const { org, store } = world;
   const managedBy = 'acme/customer';
   const application = await store.createApplication({ org, name: 'Declared', shard: 0, managedBy });
@@ -185,7 +185,7 @@ test('what custom resources disable is to be enabled there, and no command is to
   await store.deleteEndpoint(org, endpoint.id);
 });
 
-test('application, endpoint and subscription tell whether they are disabled, and how they are enabled', async () => {
+test('application, endpoint and subscription show whether they are disabled, and how they are enabled', async () => {
   const { org, store } = world;
   const { endpoint, subscription } = await subscribed({ filterExpression: 'event.data.total > 1.0' });
   const ids = [endpoint.applicationId, endpoint.id, subscription.id];

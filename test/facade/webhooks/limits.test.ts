@@ -318,7 +318,7 @@ test('an endpoint is made once with an Idempotency-Key, and both answers have it
   expect((await make('https://d.example/')).status).toBe(409);
 });
 
-test('what fails on our side is 500 Internal error, and tells nothing of it', async () => {
+test('what fails on our side is 500 Internal error, and reports nothing of it', async () => {
   const { id } = (await world.request('POST', '/api/webhook-applications', { body: { name: 'Customer' } })).body.data;
   const records = `test:{wh:${await world.organizationId('acme')}}:ap`;
   for (const [number, record] of Object.entries(await world.redis.client.hgetall(records)))

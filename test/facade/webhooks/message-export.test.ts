@@ -188,7 +188,7 @@ describe('an export', () => {
     expect((await request('?type=messages&attemptsMin=2&attemptsMax=1')).status).toBe(400);
   });
 
-  test('an export ends at its limit, and goes on by its cursor', async () => {
+  test('an export ends at its limit, and continues by its cursor', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     for (let i = 0; i < 5; i++) sent.push(...(await world.send([target])));
@@ -205,7 +205,7 @@ describe('an export', () => {
     ['messages', ''],
     ['messages', '&status=pending'],
     ['events', '&status=pending'],
-  ])('an export of %s as CSV%s says in headers that there is more, and goes on by its link while others are sent', async (type, filter) => {
+  ])('an export of %s as CSV%s says in headers that there is more, and continues by its link while others are sent', async (type, filter) => {
     const target = await world.endpoint();
     await world.send([target]);
     await world.end(delivered);

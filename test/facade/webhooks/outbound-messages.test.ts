@@ -78,7 +78,7 @@ describe('a message', () => {
     expect(statuses).toEqual(['pending', 'processing', 'failed', 'dlq', 'exhausted', 'success']);
   });
 
-  test('a message that its transform refused, or its filter, is exhausted and says so', async () => {
+  test('a message that its transform refused, or its filter, is exhausted and reports it', async () => {
     for (const type of ['transform_failed', 'filtered'] as const) {
       const [id = ''] = await world.send([await world.endpoint()]);
       await world.end(dropped(type));
@@ -288,7 +288,7 @@ describe('the list', () => {
     }
   });
 
-  test('the list goes on by cursor, each message once, also while others are sent', async () => {
+  test('the list continues by cursor, each message once, also while others are sent', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     for (let i = 0; i < 130; i++) sent.push(...(await world.send([target])));
@@ -304,7 +304,7 @@ describe('the list', () => {
     expect((await read('')).length).toBe(50);
   });
 
-  test('the list goes on by cursor while what was shown, and what is not yet, ends, is archived or pruned: what stays comes once', async () => {
+  test('the list continues by cursor while what was shown, and what is not yet, ends, is archived or pruned: what stays comes once', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     const letters: string[] = [];

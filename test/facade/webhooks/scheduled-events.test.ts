@@ -29,7 +29,7 @@ async function messageOf(eventId: string) {
   return { event: body.data, message: body.data.messages[0] };
 }
 
-test('an event with deliverAt waits until then: its record, its message and its story say so', async () => {
+test('an event with deliverAt waits until then: its record, its message and its story report it', async () => {
   const deliverAt = new Date(Date.now() + 3_600_000).toISOString();
   const sent = await send({ deliverAt });
   expect([sent.status, sent.body.data.messagesQueued]).toEqual([201, 1]);

@@ -112,7 +112,7 @@ test.each([
   },
 );
 
-test('a subscription that was made after the event says so', async () => {
+test('a subscription that was made after the event reports it', async () => {
   const type = await eventType();
   const eventId = await send(type);
   const { subscription } = await subscribed(type.id);
@@ -136,7 +136,7 @@ test('three unmet labels are shown with five values each, and 200 characters of 
   ]);
 });
 
-test('labels are judged in turns, and no further once the client has hung up', async () => {
+test('labels are evaluated in turns, and no further once the client has hung up', async () => {
   const type = await eventType();
   for (let i = 0; i < 3; i++) await subscribed(type.id, { labelFilters: { tier: 'gold' } });
   const found = await new WebhookMessages({ redis: world.facade.redis.client, prefix: 'test:' }).event(world.org, await send(type));
@@ -192,7 +192,7 @@ test.each([
   ]);
 });
 
-test('the answer looks at 1,000 of more subscriptions, shows 100, and states so', async () => {
+test('the answer reads 1,000 of more subscriptions, shows 100, and states so', async () => {
   const type = await eventType();
   const application = await world.store.createApplication({ org: world.org, name: 'Large', shard: 0 });
   const endpoints: WebhookEndpoint[] = [];

@@ -211,7 +211,7 @@ describe('the list', () => {
     await change(id, { isDisabled: true });
   });
 
-  test('the list is newest first, or as asked for', async () => {
+  test('the list is newest first, or as requested', async () => {
     expect(await names('?search=list')).toEqual(['list c', 'list a', 'list b']);
     expect(await names('?search=list&order=asc')).toEqual(['list b', 'list a', 'list c']);
     expect(await names('?search=list&orderBy=name&order=asc')).toEqual(['list a', 'list b', 'list c']);
@@ -224,7 +224,7 @@ describe('the list', () => {
     expect(await names('?search=list&isDisabled=false')).toEqual(['list a', 'list b']);
   });
 
-  test('the list goes on by cursor, each once', async () => {
+  test('the list continues by cursor, each once', async () => {
     const seen: string[] = [];
     for (let cursor = ''; ; ) {
       const { body } = await read(`?search=list&limit=1${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);

@@ -250,7 +250,7 @@ test('a subscription that a custom resource keeps cannot be changed through the 
 });
 
 describe('the list', () => {
-  test('filters by endpoint, event type, application and isEnabled, and goes on by cursor', async () => {
+  test('filters by endpoint, event type, application and isEnabled, and continues by cursor', async () => {
     const other = await newEndpoint();
     const ids: string[] = [];
     for (const body of [{}, { eventTypeId: 'order.sent', isEnabled: false }, { endpointId: other }])

@@ -169,7 +169,7 @@ describe('a socket that ends at another address than it was opened for', () => {
   test.each<[string, string, typeof resolve | undefined]>([
     ['as the URL says', 'http://0.0.0.0', undefined],
     ['as DNS says', 'http://elsewhere.example', answering(['0.0.0.0'], ['0.0.0.0'])],
-  ])('a socket that ends at another address than it was opened for is judged by where it ends, %s', async (_, origin, lookup) => {
+  ])('a socket that ends at another address than it was opened for is checked by where it ends, %s', async (_, origin, lookup) => {
     const way = { ...(lookup !== undefined && { lookup }) };
     expect(await sender(`${origin}:${port}`, { ...way, allowedCidrs: ['0.0.0.0/32'] })()).toBe('blocked');
     expect(receiver.requests).toEqual([]);

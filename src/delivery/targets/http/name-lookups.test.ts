@@ -74,7 +74,7 @@ test('the oldest and the newest unknown names of an account take turns', () => {
   expect(began.slice(shareOfOne)).toEqual(['a7', 'a10', 'a8', 'a9']);
 });
 
-test('what an account asks for twice at a time is looked up once, and by another account for itself', () => {
+test('what an account requests twice at a time is looked up once, and by another account for itself', () => {
   ask('org_a', 'shop', 'shop');
   ask('org_b', 'shop');
   expect(began).toEqual(['shop', 'shop']);

@@ -37,7 +37,7 @@ describe('a secret that a receiver repeats', () => {
   });
 
   test.each([0, 1, 2, 3])(
-    'a secret that a receiver repeats is masked in Base64 of a text in which it stands after %i characters',
+    'a secret that a receiver repeats is masked in Base64 of a text in which it is after %i characters',
     (offset) => {
       const token = 'CANARY-0123456789-abcdef';
       const text = base64(`${'x'.repeat(offset)}${token} and more`);
@@ -113,7 +113,7 @@ test('a text that was not cut keeps its end', () => {
   expect(new SentSecrets(['CANARY/0123456789']).maskedIn('some text: CAN')).toBe('some text: CAN');
 });
 
-test('a long secret whose letters the cut text repeats is looked for in linear time', () => {
+test('a long secret whose letters the cut text repeats is searched for in linear time', () => {
   const secrets = new SentSecrets([`${'a'.repeat(60_000)}b`]);
   const text = `c${'a'.repeat(60_000)}`;
   expect(soon(() => secrets.maskedIn(`${text}c`, { isCut: true }))).toBe(`${text}c`);

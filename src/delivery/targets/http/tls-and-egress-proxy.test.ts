@@ -47,7 +47,7 @@ describe('TLS', () => {
     expect(kindOf(await receivers.post(`https://127.0.0.1:${port}`, { rules: trusting() }))).toBe('tls');
   });
 
-  test('a certificate is shown to a receiver that asks for one', async () => {
+  test('a certificate is shown to a receiver that requests one', async () => {
     const shown: string[] = [];
     const server = { ...authority.issue(['127.0.0.1']), ca: authority.text, requestCert: true, rejectUnauthorized: true };
     const port = await receivers.listen((socket) => {
@@ -102,7 +102,7 @@ describe('the egress proxy', () => {
     expect(kindOf(await receivers.post(`https://127.0.0.1:${secure}`, { rules: proxied, proxyUrl: secureProxy }))).toBe('tls');
   });
 
-  test('the egress proxy is asked for each address of a name in turn', async () => {
+  test('the egress proxy gets each address of a name in turn', async () => {
     const asked: string[] = [];
     const proxy = await receivers.listen((socket, request) => {
       asked.push(request.split('\r\n')[0] ?? '');
@@ -127,7 +127,7 @@ describe('the egress proxy', () => {
     await agent.destroy();
   });
 
-  test('the egress proxy is not asked for an address that is not allowed', async () => {
+  test('the egress proxy gets no address that is not allowed', async () => {
     const asked: string[] = [];
     const proxyUrl = `http://127.0.0.1:${await startProxy(1, asked)}`;
     const rules = { ...proxied, egress: { ...localEgress, allowedCidrs: [] } };

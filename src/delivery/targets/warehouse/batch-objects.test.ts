@@ -81,7 +81,7 @@ describe('records', () => {
     ['null', 'null'],
     ['\ufeff{"id": 1}', '{"id": 1}'],
     ['\ufeffplain words', '"plain words"'],
-  ])('%j stands in them as %s', (payload, text) => {
+  ])('%j is in them as %s', (payload, text) => {
     const [object] = write([event({ payload: Buffer.from(payload) })]);
     expect(object?.body.toString()).toContain(`"payload":${text}}\n`);
     expect(object?.body.toString().split('\n')).toHaveLength(2);
@@ -89,7 +89,7 @@ describe('records', () => {
 
   // Most of these read as JSON in Base64.
   test.each(['//4=', 'true', 'null', '1234', '1e10', '9999', '0000'])(
-    'bytes that are no text stand in them as the string %s, in Base64',
+    'bytes that are no text are in them as the string %s, in Base64',
     (text) => {
       const [object] = write([event({ payload: Buffer.from(text, 'base64') })]);
       expect(JSON.parse(object?.body.toString() ?? '').payload).toBe(text);
@@ -166,12 +166,12 @@ describe('a batch has at most 16 MiB', () => {
     ],
     ['bytes that are not of its coding', 'gzip', Buffer.from('id'), /not valid gzip/],
     ['an unknown coding', 'compress', Buffer.from([31, 157]), /compress of the payload is not known/],
-  ])('a payload of %s is unreadable, and says so, rather than a record without values', (_what, coding, payload, unreadable) => {
+  ])('a payload of %s is unreadable, and reports it, rather than a record without values', (_what, coding, payload, unreadable) => {
     const added = inOnePiece(mapped('$.payload.id').add(event({ headers: [['content-encoding', coding]], payload })));
     expect(added).toEqual({ unreadable: expect.stringMatching(unreadable) });
   });
 
-  test('columns stand in the order of the rules, arrays and all', () => {
+  test('columns are in the order of the rules, arrays and all', () => {
     const rules = ['10', 'a', '2'].map((target, i) => ({
       source: ['$.payload.list', '$.payload.none', '$.id'][i] ?? '',
       target,

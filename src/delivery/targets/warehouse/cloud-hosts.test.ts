@@ -127,7 +127,7 @@ onlyWithPort443('a store under the name that it has at its cloud', () => {
 });
 
 onlyWithPort443('a store of type gcs with the key of a service account', () => {
-  test('asks for a token as that account, uses it again, and prints nothing', async () => {
+  test('requests a token as that account, uses it again, and prints nothing', async () => {
     const printed = [jest.spyOn(console, 'warn'), jest.spyOn(console, 'error'), jest.spyOn(process, 'emitWarning')];
     start(gcs());
     await deliver();
@@ -153,7 +153,7 @@ onlyWithPort443('a store of type gcs with the key of a service account', () => {
     expect(String(uploads[1]?.body)).toContain('"order":7');
   });
 
-  test('asks for another token when the one that it has is refused', async () => {
+  test('requests another token when the one that it has is refused', async () => {
     start(gcs());
     await deliver();
     refusedToken = 'canary-token-1';

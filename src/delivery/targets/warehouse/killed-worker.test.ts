@@ -18,7 +18,7 @@ const prefix = 'posthorn:';
 const kills = 4;
 const answerDelayMs = 400;
 
-test('workers that are killed while they upload lose no record and write none twice, and no credential stands in Redis or a log', async () => {
+test('workers that are killed while they upload lose no record and write none twice, and no credential is in Redis or a log', async () => {
   const redis = await startRedis();
   const store = await startS3Server();
   const proxy = await slowAnswers(store.url, answerDelayMs);

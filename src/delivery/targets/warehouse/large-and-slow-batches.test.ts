@@ -133,7 +133,7 @@ describe('a batch that becomes too large', () => {
   });
 });
 
-test('a batch whose transforms are all broken off ends in passes, and other warehouses go on meanwhile', async () => {
+test('a batch whose transforms are all broken off ends in passes, and other warehouses continue meanwhile', async () => {
   const [plain, other]: [Warehouse, Warehouse] = [
     { org: 'org_a', routeId: 'rte_plain', destinationId: 'dst_plain' },
     { org: 'org_b', routeId: 'rte_b', destinationId: 'dst_b' },

@@ -172,7 +172,7 @@ describe('a route with a transform', () => {
     [1, 'payload', /^warning: event \S+: numbers of the event .*: 9007199254740993 and 9007199254740992$/],
     [3, '{"b": payload.b, "a": payload.a}', /^warning: event \S+: .*9007199254740992; and of 2 other events of the batch$/],
   ])(
-    'a route with a transform that cannot tell numbers of %i events apart says so in the attempt of their batch',
+    'a route with a transform that cannot distinguish numbers of %i events reports it in the attempt of their batch',
     async (count, code, errorMessage) => {
       suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
       suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });

@@ -28,7 +28,7 @@ describe('the body that a form sends', () => {
     expect(sentBody(fields, { name: 'a', tls: { region: 'r' } })).toEqual({ name: 'a', tls: {} });
   });
 
-  test('keeps members that the form does not know, so that the API judges them', () => {
+  test('keeps members that the form does not know, so that the API validates them', () => {
     expect(sentBody(fields, { name: 'a', other: 1 })).toEqual({ name: 'a', other: 1 });
   });
 
@@ -40,7 +40,7 @@ describe('the body that a form sends', () => {
 });
 
 describe('what the API complains of', () => {
-  test('stands at its field: from details, or from the message', () => {
+  test('is at its field: from details, or from the message', () => {
     const names = ['name', 'url', 'list'];
     const told = (message: string, details = {}) => complaintsOf({ message, details }, names);
     expect(told('', { url: ['must be a URL'] })).toEqual({ url: 'url must be a URL.' });

@@ -17,7 +17,7 @@ const ownedBy = (...fields: [path: string, field: string][]): Owned => ({
 const whole = { managers: ['argocd'], isWhole: true };
 const inPart = { managers: ['argocd'], isWhole: false };
 
-test('a member that Git owns is locked; what stands beside it and the object around it are not', () => {
+test('a member that Git owns is locked; what is beside it and the object around it are not', () => {
   const owned = ownedBy(['spec.retryPolicy.maxRetries', 'retryPolicy.maxRetries'], ['spec.s3.bucket', 'config.bucket']);
   expect(lockOf(owned, 'retryPolicy.maxRetries', number)).toEqual(whole);
   expect(lockOf(owned, 'retryPolicy.maxDelay', number)).toBeNull();

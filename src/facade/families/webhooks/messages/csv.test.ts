@@ -11,7 +11,7 @@ test.each([
   ['=HYPERLINK("https://a.example", "b")', '"\'=HYPERLINK(""https://a.example"", ""b"")"'],
   ['1=1', '1=1'],
   ['a,b', '"a,b"'],
-])('the cell %j stands in CSV as %j', (text, cell) => {
+])('the cell %j is in CSV as %j', (text, cell) => {
   expect(csvLine([text])).toBe(`${cell}\r\n`);
 });
 
