@@ -38,21 +38,21 @@ function destination(
 }
 
 describe('the record of', () => {
-  test('an Organization', () => {
+  test('an Organization matches its snapshot', () => {
     const egress = { allowedCidrs: ['10.0.0.0/8'], allowedHosts: ['*.Shop.svc.cluster.local'] };
     expect(compileOrganization(storedObject('Organization', 'acme', { namespace: 'acme', plan: 'free', egress }))).toMatchSnapshot();
   });
 
-  test('the least Source', () => {
+  test('the least Source matches its snapshot', () => {
     const object = storedObject('Source', 'orders', {}, 'acme');
     expect(compileSource(object, { organization, signingSecret: undefined, keyring, published: null })).toMatchSnapshot();
   });
 
-  test('the least Destination', () => {
+  test('the least Destination matches its snapshot', () => {
     expect(destination({ http: { url: 'https://shop.example/hook' } })).toMatchSnapshot();
   });
 
-  test('a Destination with everything but secrets', () => {
+  test('a Destination with everything but secrets matches its snapshot', () => {
     expect(
       destination({
         name: 'The shop',
@@ -64,7 +64,7 @@ describe('the record of', () => {
     ).toMatchSnapshot();
   });
 
-  test('the least Route', () => {
+  test('the least Route matches its snapshot', () => {
     const object = storedObject('Route', 'all', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }, 'acme');
     const inputs = {
       organization,
@@ -79,7 +79,7 @@ describe('the record of', () => {
     expect(compileRoute(object, inputs)).toMatchSnapshot();
   });
 
-  test('a Route with everything', () => {
+  test('a Route with everything matches its snapshot', () => {
     const spec: SpecInputOf<'Route'> = {
       name: 'Large orders',
       sourceRef: { name: 'orders' },
@@ -120,7 +120,7 @@ describe('the record of', () => {
     });
   });
 
-  test('an ApiKey', () => {
+  test('an ApiKey matches its snapshot', () => {
     const spec = { sha256: 'ab'.repeat(32), role: 'viewer' as const, expiresAt: '2027-01-01T00:00:00Z' };
     expect(compileApiKey(storedObject('ApiKey', 'ci', spec, 'acme'), organization)).toMatchSnapshot();
   });
@@ -218,7 +218,7 @@ describe('secrets', () => {
   });
 });
 
-describe('refused is', () => {
+describe('the compile step refuses', () => {
   test('a destination whose credential is empty', () => {
     const spec: SpecInputOf<'Destination'> = {
       http: { url: 'https://shop.example/hook', auth: { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } },

@@ -198,7 +198,7 @@ describe('a list of hosts', () => {
     [['2001:4860:4860::8888'], '2001:4860:4860::8888', true],
     [['hooks.example.com'], '8.8.8.8', false],
     [[], 'hooks.example.com', false],
-  ])('%j, host %s: %s', (patterns, host, expected) => {
+  ])('%j decides for the host %s: %s', (patterns, host, expected) => {
     expect(allows(patterns, host)).toBe(expected);
   });
 

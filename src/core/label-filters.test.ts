@@ -19,7 +19,7 @@ test.each<[LabelFilters, LabelFilterMode, boolean]>([
   [{ tags: 'a' }, 'all', false],
   [{ missing: 'x' }, 'any', false],
   [{ constructor: 'x' }, 'all', false],
-])('%j in mode %s: %s', (filters, mode, isMet) => {
+])('filters %j in mode %s match: %s', (filters, mode, isMet) => {
   expect(matchesLabels(filters, mode, labels)).toBe(isMet);
 });
 

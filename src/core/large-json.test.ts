@@ -83,7 +83,7 @@ test.each([
   ['a byte order mark within the text', Buffer.from('[1,\uFEFF2,3]'), 'refused'],
   ['no UTF-8', Buffer.from([0x5b, 0x31, 0x2c, 0x22, 0xff, 0x22, 0x5d]), 'refused'],
   ['nothing', Buffer.alloc(0), 'refused'],
-])('%s', (_what, bytes, outcome) => {
+])('a payload with %s is parsed or refused', (_what, bytes, outcome) => {
   expect(parsed(bytes, 1)).toEqual(outcome);
 });
 

@@ -159,7 +159,7 @@ test.each([
   ['same-site', 'false'],
   ['cross-site', 'false'],
   ['', 'false'],
-])('Sec-Fetch-Site %s: %s', async (site, expected) => {
+])('a request with Sec-Fetch-Site %s is from loopback: %s', async (site, expected) => {
   const port = await listen('127.0.0.1');
   expect(await ask(port, { host: 'localhost', 'sec-fetch-site': site })).toBe(expected);
 });

@@ -25,7 +25,7 @@ test.each<[string, object]>([
   ['%zz=1&a%20b=2', { '%zz': '1', 'a b': '2' }],
   ['ids[]=1&ids%5B%5D=2', { 'ids[]': ['1', '2'] }],
   ['constructor=1&toString=2', { constructor: '1', toString: '2' }],
-])('the parameters of %j', (query, parameters) => expect(queryParameters(query)).toEqual(parameters));
+])('the query %j has these parameters', (query, parameters) => expect(queryParameters(query)).toEqual(parameters));
 
 test('a parameter may be named __proto__', () => {
   const parameters = queryParameters('__proto__=1&a=2');

@@ -168,7 +168,7 @@ describe('the strategy', () => {
     ['provider_id in another header', dedup('provider_id', 'x-id'), { headers: { 'X-Id': 'k' } }, { headers: { 'X-Id': 'k' } }, true],
     ['provider_id', dedup('provider_id'), { headers: delivery('k') }, { headers: delivery('k') }, true],
     ['none', dedup('none'), { headers: delivery('k') }, { headers: delivery('k') }, false],
-  ])('%s', async (_name, strategy, first, second, isDuplicate) => {
+  ])('%s decides what is a duplicate', async (_name, strategy, first, second, isDuplicate) => {
     await ingest.publishSource({ dedup: strategy });
     await ingest.send(path, first);
     if (isDuplicate) await duplicateOf(() => ingest.send(path, second));

@@ -68,7 +68,7 @@ describe('senders that misbehave', () => {
     ['a NUL in a header', [head('X: a\0b\r\n')], /^HTTP\/1.1 400 /],
     ['a header of 20 KB', [head(`X: ${'a'.repeat(20_000)}\r\n`)], /^HTTP\/1.1 431 /],
     ['2,000 headers', [head('X-A: b\r\n'.repeat(2000))], /^HTTP\/1.1 431 /],
-  ])('%s: refused, nothing stored, and the next request is served', async (_name, pieces, expected) => {
+  ])('with %s are refused, nothing is stored, and the next request is served', async (_name, pieces, expected) => {
     await ingest.publishSource();
     expect(await ingest.sendRaw(pieces)).toMatch(expected);
     expect(ingest.kept.events).toEqual([]);

@@ -11,11 +11,11 @@ async function inHardenedProcess(expression: string): Promise<string> {
 
 test.each([
   ['a function leads to no constructor of functions', 'String((() => {}).constructor === Function)', 'false'],
-  ['nor does an asynchronous one', 'String((async () => {}).constructor === Function)', 'false'],
-  ['nor a generator', 'String((function* () {}).constructor === Function)', 'false'],
+  ['an asynchronous function leads to none either', 'String((async () => {}).constructor === Function)', 'false'],
+  ['a generator leads to none either', 'String((function* () {}).constructor === Function)', 'false'],
   ['there is no network', '[typeof fetch, typeof WebSocket, typeof EventSource].join()', 'undefined,undefined,undefined'],
   ['prototypes take nothing new', 'String(Reflect.defineProperty(Object.prototype, "polluted", { value: 1 }))', 'false'],
-  ['lists neither', 'String(Reflect.defineProperty(Array.prototype, "polluted", { value: 1 }))', 'false'],
+  ['lists take nothing new', 'String(Reflect.defineProperty(Array.prototype, "polluted", { value: 1 }))', 'false'],
   ['no object has __proto__', 'String("__proto__" in {})', 'false'],
 ])('%s', async (_what, expression, expected) => {
   expect(await inHardenedProcess(expression)).toBe(expected);

@@ -117,7 +117,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts).toEqual({ lists: 1, watches: 1 });
   });
 
-  test('a reset connection: what changed meanwhile arrives, without a second list', async () => {
+  test('a reset connection loses nothing: what changed meanwhile arrives, without a second list', async () => {
     await put('a');
     await start();
     proxy.resetStreams();
@@ -127,7 +127,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts).toEqual({ lists: 1, watches: 2 });
   });
 
-  test('a list that is answered 500: tried again until it succeeds', async () => {
+  test('a list that is answered 500 is tried again until it succeeds', async () => {
     await put('a');
     proxy.fault = firstTimes(2, (isWatch) => !isWatch, { status: 500, body: statusObject(500, 'InternalError', 'etcd is away') });
     running = reflector.run(stop.signal);
@@ -137,7 +137,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts.lists).toBe(3);
   });
 
-  test('410 in the stream: a new list', async () => {
+  test('410 in the stream causes a new list', async () => {
     await put('a');
     await start();
     proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
@@ -146,7 +146,7 @@ describe('faults between the reflector and the API server', () => {
     await requests({ lists: 2, watches: 2 });
   });
 
-  test('410 in answer to the watch: a new list', async () => {
+  test('410 in answer to the watch causes a new list', async () => {
     await put('a');
     proxy.fault = firstTimes(1, (isWatch) => isWatch, { status: 410, body: statusObject(410, 'Expired', 'too old resource version') });
     await start();
@@ -155,7 +155,7 @@ describe('faults between the reflector and the API server', () => {
     await requests({ lists: 2, watches: 2 });
   });
 
-  test('429 with Retry-After: the same version again, not before that time', async () => {
+  test('429 with Retry-After causes a watch from the same version, not before that time', async () => {
     await put('a');
     proxy.fault = firstTimes(1, (isWatch) => isWatch, {
       status: 429,
@@ -170,7 +170,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts).toEqual({ lists: 1, watches: 2 });
   });
 
-  test('another ERROR event: the same version again', async () => {
+  test('another ERROR event causes a watch from the same version', async () => {
     await put('a');
     await start();
     proxy.endStreamsWith(errorEvent(504, 'Timeout', 'Too large resource version: 9, current: 8'));
@@ -179,7 +179,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts).toEqual({ lists: 1, watches: 2 });
   });
 
-  test('a line that is no JSON: the same version again', async () => {
+  test('a line that is no JSON causes a watch from the same version', async () => {
     await put('a');
     await start();
     proxy.endStreamsWith('{"type":');
@@ -188,7 +188,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts).toEqual({ lists: 1, watches: 2 });
   });
 
-  test('a silent stream: given up, and what it kept back arrives', async () => {
+  test('a silent stream is given up, and what it kept back arrives', async () => {
     reflector = newReflector({ silenceMs: 2000 });
     await put('a');
     await start();
@@ -198,7 +198,7 @@ describe('faults between the reflector and the API server', () => {
     expect(proxy.counts.lists).toBe(1);
   });
 
-  test('a deletion that was missed before a new list: the object goes', async () => {
+  test('a deletion that was missed before a new list removes the object', async () => {
     await put('a');
     await put('b');
     await start();
@@ -210,7 +210,7 @@ describe('faults between the reflector and the API server', () => {
     expect(changes.at(-1)?.after).toBeUndefined();
   });
 
-  test('an object recreated while nobody looked: reported with both uids', async () => {
+  test('an object that was recreated during an outage is reported with both uids', async () => {
     const first = await put('a');
     await start();
     proxy.muteAllStreams();
@@ -222,7 +222,7 @@ describe('faults between the reflector and the API server', () => {
     expect(cache.getByUid(first.metadata.uid)).toBeUndefined();
   });
 
-  test('an API server that is killed and started again: degraded, then everything arrives', async () => {
+  test('an API server that is killed and started again degrades the reflector, then everything arrives', async () => {
     await put('a');
     await start();
     await controlPlane.stopApiServer();

@@ -28,7 +28,7 @@ describe('trying a filter', () => {
     ['AND', { amount: 15 }, { 'x-kind': 'order' }, false, [false, true]],
     ['OR', { amount: 15 }, { 'x-kind': 'order' }, true, [false, true]],
     ['OR', { amount: 15 }, {}, false, [false, false]],
-  ])('%s of conditions on %j with %j', async (logic, payload, headers, matches, each) => {
+  ])('with %s of conditions on %j with %j returns the result of each', async (logic, payload, headers, matches, each) => {
     const { status, body } = await post('filters/test', { conditions, logic, payload, headers });
     expect(status).toBe(200);
     const judged = conditions.map(({ field, operator }, i) => ({ field, operator, matches: each[i] }));
@@ -39,7 +39,7 @@ describe('trying a filter', () => {
     ['device=7&state=on', true, { state: 'on', all: { device: '7', state: 'on' } }],
     ['state=off&state=on', false, { state: ['off', 'on'], all: { state: ['off', 'on'] } }],
     [undefined, false, { all: {} }],
-  ])('trying a filter with the query %j, and a transform of it', async (query, matches, output) => {
+  ])('trying a filter with the query %j reads it, and so does a transform', async (query, matches, output) => {
     const onQuery = [{ field: 'query.state', operator: 'equals', value: 'on' }];
     expect((await post('filters/test', { conditions: onQuery, query })).body.matches).toBe(matches);
     const code = '{"state": query.state, "all": query}';
@@ -60,7 +60,7 @@ describe('trying a filter', () => {
     expect([body.matches, body.conditions[0].matches, body.conditions[49].matches]).toEqual([false, true, false]);
   });
 
-  test('a stored one, by its slug', async () => {
+  test('finds a stored one by its slug', async () => {
     expect((await post('filters/test', { filterId: 'large', payload: { amount: 11 } })).body.matches).toBe(true);
     expect((await post('filters/test', { filterId: 'large' })).body.matches).toBe(false);
   });
@@ -123,7 +123,7 @@ describe('trying a transform', () => {
       { success: false, error: expect.stringMatching(/^line 1, column \d+: SyntaxError/) },
     ],
     ['endless code', { type: 'javascript', code: 'while (true) {}' }, { success: false, error: expect.stringMatching(/^stopped after/) }],
-  ])('%s', async (_what, sent, expected) => {
+  ])('of %s returns its output or its error', async (_what, sent, expected) => {
     const { status, body } = await post('transforms/test', sent);
     expect([status, body]).toEqual([200, 'output' in expected ? { ...expected, result: expected.output } : expected]);
   });

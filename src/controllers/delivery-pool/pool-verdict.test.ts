@@ -29,7 +29,7 @@ test.each([
     { replicas: 4, updatedReplicas: 1, conditions: [available, condition('Progressing', 'False', 'ProgressDeadlineExceeded')] },
     'False ProgressDeadlineExceeded stalled',
   ],
-])('a pool of which %s', (_, status, expected) => {
+])('a pool of which %s has the expected condition Ready', (_, status, expected) => {
   expect(judged(status)).toBe(expected);
 });
 

@@ -44,7 +44,7 @@ describe('a v1a signature', () => {
     ['named v1', [one.publicKey], v1a(one.privateKey).replace('v1a,', 'v1,'), false],
     ['cut short', [one.publicKey], v1a(one.privateKey).slice(0, -8), false],
     ['in the URL form of Base64', [one.publicKey], `v1a,${Buffer.alloc(64, 251).toString('base64url')}`, false],
-  ])('%s', (_, secrets, signatures, expected) => {
+  ])('%s is accepted or refused', (_, secrets, signatures, expected) => {
     for (const provider of ['standard-webhooks', 'svix'] as const)
       expect(verifierOf(provider, secrets)(requestWith(signatures))).toBe(expected);
     expect(verifierOf('svix', secrets)(requestWith(signatures, 'svix'))).toBe(expected);
@@ -64,7 +64,7 @@ describe('a v1a signature', () => {
     [301, false],
     [-300, true],
     [-301, false],
-  ])('%d s old: %p', (ageSeconds, expected) => {
+  ])('%d s old is accepted: %p', (ageSeconds, expected) => {
     const request = { ...requestWith(v1a(one.privateKey)), nowMs: nowMs + ageSeconds * 1000 };
     expect(verifierOf('standard-webhooks', [one.publicKey])(request)).toBe(expected);
   });

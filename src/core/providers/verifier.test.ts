@@ -123,7 +123,7 @@ describe('stripe', () => {
     ['more than 5 minutes old', 301, false],
     ['5 minutes early', -300, true],
     ['more than 5 minutes early', -301, false],
-  ])('a signature %s: %p s, %p', (_name, ageSeconds, expected) => {
+  ])('a signature %s (%p s) is accepted: %p', (_name, ageSeconds, expected) => {
     expect(check(`t=1533204620,v1=${signature}`, atMs + ageSeconds * 1000)).toBe(expected);
   });
 

@@ -68,7 +68,7 @@ test.each<[string, () => Promise<unknown>, string]>([
     `${org} webhook subscription 13 has a transform that counts no subscription`,
   ],
   ['an id too many', () => redis.client.hset(`${base}ids`, 'ep_x', '7'), `${org} webhook id ep_x is the id of an object that is gone`],
-])('%s: it is found', async (_, damage, complaint) => {
+])('the check finds: %s', async (_, damage, complaint) => {
   await damage();
   expect(await complaints()).toContain(complaint);
 });

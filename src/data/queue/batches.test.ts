@@ -41,7 +41,7 @@ test('a batch is complete at 1000 records, and not before; nobody is woken until
   expect(await take()).toEqual([]);
 });
 
-test('at 5 MiB', async () => {
+test('a batch is complete at 5 MiB', async () => {
   expect(await take()).toEqual([]);
   await accept(4, Buffer.alloc(1024 * 1024));
   expect(await take()).toEqual([]);

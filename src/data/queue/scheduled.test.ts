@@ -134,7 +134,7 @@ describe('a scheduled message', () => {
     await settleAll(suite.queues.of(0), 'w1', jobs, delivered);
   });
 
-  test('beside a retry: each is counted as what it is', async () => {
+  test('beside a retry is counted as what it is, and so is the retry', async () => {
     const id = await send(newEvent());
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), { type: 'retry', attempt: failure, delayMs: hourMs });
     await send(scheduled(newEvent()));

@@ -36,7 +36,7 @@ describe('the query of an event', () => {
     ['/hooks?own=1', false, 'a=1', '/hooks?own=1'],
     ['/hooks', undefined, 'a=1', '/hooks'],
     ['/', true, '@evil.example/&//evil.example', '/?@evil.example/&//evil.example'],
-  ])('%s with forwardQuery %s and the query %j: the receiver sees %s', async (url, forwardQuery, query, target) => {
+  ])('%s with forwardQuery %s and the query %j reaches the receiver as %s', async (url, forwardQuery, query, target) => {
     const to = await receiver();
     destination(to.url + url, forwardQuery);
     worker();

@@ -54,7 +54,7 @@ describe.each(Object.entries(readers))('a body that is read %s', (_, read) => {
   });
 });
 
-test('a body with a list of too many members: the details name it', () => {
+test('a body with a list of too many members is refused, and the details name the list', () => {
   const text = `{"filter":{"values":[${Array.from({ length: 20_001 }, () => 1).join()}]}}`;
   const [, details] = detailsOf(() => readers['in pieces']?.(Buffer.from(text)));
   expect(Object.keys(details)).toEqual(['filter.values']);

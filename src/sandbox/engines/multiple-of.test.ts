@@ -17,7 +17,7 @@ test.each([
   [10, [1152921504606847000, 1e21]],
   [1024, [2 ** 60, 2 ** 53]],
   [1e21, [1e21, 2e22, 0]],
-])('multiples of %p', (divisor, values) => {
+])('multiples of %p are recognized', (divisor, values) => {
   expect(values.filter((value) => !multiplesOf(divisor)(value))).toEqual([]);
 });
 
@@ -33,7 +33,7 @@ test.each([
   [1e21, [1, 1.5e21, 1e20]],
   [Number.POSITIVE_INFINITY, [1]],
   [0, [0, 1]],
-])('no multiples of %p', (divisor, values) => {
+])('other numbers are no multiples of %p', (divisor, values) => {
   expect(values.filter((value) => multiplesOf(divisor)(value))).toEqual([]);
 });
 

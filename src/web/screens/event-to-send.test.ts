@@ -33,7 +33,7 @@ test.each<[string, Partial<EventDraft>, string | undefined]>([
   ['The delay is more than 7 days.', { when: { ...deliveredNow, kind: 'delay', amount: '169' } }, undefined],
   ['Choose a time.', { when: { ...deliveredNow, kind: 'at', at: '' } }, undefined],
   ['The expiry is not a whole number of seconds.', { expiry: 'soon' }, undefined],
-])('%s', (problem, changes, payload) => {
+])('an event is not sent: %s', (problem, changes, payload) => {
   expect(made(changes, payload)).toEqual({ problem });
 });
 

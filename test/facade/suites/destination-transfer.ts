@@ -118,7 +118,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
     });
   });
 
-  test('export, import into another organization, export again: the same document', async () => {
+  test('an export that is imported into another organization is exported there as the same document', async () => {
     const [from, to] = [await organization(), await organization()];
     const all = [...varied, ...warehouses];
     for (const body of all) await create(from, body);

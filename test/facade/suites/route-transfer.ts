@@ -82,7 +82,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
     });
   });
 
-  test('export, import into another organization, export again: the same document', async () => {
+  test('an export that is imported into another organization is exported there as the same document', async () => {
     const [from, to] = [await organization(), await organization()];
     for (const body of variedRoutes) await create(from, 'routes', body);
     const document = await exportOf(from);
