@@ -8,7 +8,7 @@ export interface OpsAnswer {
 }
 
 /**
- * What another process of this installation answers to GET. Rejects when it does not within `deadlineMs`. Not by `fetch`, which is 12 MB of
+ * The response of another process of this installation to GET. Rejects after `deadlineMs`. Not by `fetch`, which is 12 MB of
  * program; on a connection of its own, because a kept one may end during the request.
  */
 export async function askOps(url: string, deadlineMs: number): Promise<OpsAnswer> {

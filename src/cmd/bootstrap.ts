@@ -134,7 +134,7 @@ class Bootstrap {
     ended.abort();
   }
 
-  /** Applies what is not known to be there. Returns what could not be done, and what somebody else has to create first. */
+  /** Applies what is not known to be there. Returns failures, and what others have to create first. */
   async applyMissing(): Promise<{ complaints: string[]; waitsFor: string | null }> {
     const { source, adminKey, store } = this.#options;
     const deletedBefore = [...this.#deleted];
@@ -166,7 +166,7 @@ class Bootstrap {
     return { complaints, waitsFor };
   }
 
-  /** Returns false while there is no organization for the key, and somebody else is to create that. */
+  /** Returns false while there is no organization for the key, and another process is to create it. */
   async #applyAdminKey(source: AdminKeySource, store: BootstrapOptions['store'], makesOrganization: boolean): Promise<boolean> {
     const key = source.read();
     const { installation } = this.#options;

@@ -10,7 +10,7 @@ export const portNumber = z
   .transform(Number)
   .refine((port) => port <= 65_535, 'must be at most 65535');
 // Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn, and POSTHORN_INGEST_PORT beside posthorn-ingest; that is
-// nobody's choice of a port.
+// no configured port.
 const chosenPort = (value: unknown): unknown => (typeof value === 'string' && serviceLink.test(value) ? undefined : value);
 export const port = (fallback: number) =>
   z.preprocess(chosenPort, portNumber.refine((number) => number > 0, 'must not be 0').default(fallback));

@@ -72,7 +72,7 @@ test('a process of an earlier release that comes while the migration begins is s
   await redis.client.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
   const running = run();
   try {
-    // It has seen nobody, and cannot write that it begins.
+    // It has seen no process, and cannot write that it begins.
     await eventually(async () => {
       const [migration] = String(await redis.client.call('CLIENT', 'LIST'))
         .split('\n')

@@ -7,7 +7,7 @@ import { systemClock } from '../runtime/system-clock.ts';
 import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 
-/** Nobody waits for what it does, so it has more patience with a busy Redis than a role. */
+/** No caller waits for it, so it has more patience with a busy Redis than a role. */
 const commandTimeoutMs = 10_000;
 
 interface Place {

@@ -55,7 +55,7 @@ export class OwnStore {
     return this.#refused.signal;
   }
 
-  /** False until Redis has answered for the first time. */
+  /** False until Redis has replied for the first time. */
   get isOwn(): boolean {
     return this.#isJudged && this.#refusal === null;
   }
@@ -71,7 +71,7 @@ export class OwnStore {
     void this.#watch();
   }
 
-  /** Waits until Redis has answered, or the process is to stop; looks again as `untilOwn` does. Throws INVALID_CONFIG when it is another's. */
+  /** Waits until Redis has replied, or the process is to stop; checks again as `untilOwn` does. Throws INVALID_CONFIG when it is another's. */
   async requireOwn(): Promise<void> {
     await askRedis(this.#context, 'whose the data is', () => this.#check.ask(this.#link.main));
     void this.#watch();

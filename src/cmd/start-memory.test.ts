@@ -54,7 +54,7 @@ test('V8 compiles also what runs often while the process takes long to start', (
 });
 
 /**
- * Runs a process as the image does, in which `started` is what compileWhenBusy answers. `often` runs a function often, `looks` lets
+ * Runs a process as the image does, in which `started` is the result of compileWhenBusy. `often` runs a function often, `looks` lets
  * time pass in a busy or idle loop and checks it. Returns which compilers took a function.
  */
 function traced(body: string): (name: string) => (string | undefined)[] {

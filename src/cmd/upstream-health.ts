@@ -5,7 +5,7 @@ import type { RoleContext } from './role-process.ts';
 
 const deadlineMs = 5000;
 
-/** What a public port answers of health: of this process, or of the installation that it belongs to. */
+/** Health that a public port reports: of this process, or of the installation that it belongs to. */
 export function publicHealth({ config, readiness }: Pick<RoleContext, 'config' | 'readiness'>): OpsHandler {
   return config.opsUpstream === undefined ? healthHandler(readiness) : upstreamHealth(config.opsUpstream);
 }

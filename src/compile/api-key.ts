@@ -7,7 +7,7 @@ import type { OrganizationFacts } from './organization.ts';
 
 const allScopes: Scope[] = ['read', 'write', 'delete'];
 
-/** Refuses an expiry that is no time. An expired key keeps its record: the facade answers that it has expired. */
+/** Refuses an expiry that is no time. An expired key keeps its record: the facade reports that it has expired. */
 export function compileApiKey({ metadata, spec }: PosthornObject<'ApiKey'>, organization: OrganizationFacts): Compiled<ApiKeyRecord> {
   const expiresAtMs = spec.expiresAt === undefined ? null : Date.parse(spec.expiresAt);
   if (Number.isNaN(expiresAtMs)) return refuse('InvalidExpiry', 'spec.expiresAt is not an RFC 3339 time');

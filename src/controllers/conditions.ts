@@ -34,7 +34,7 @@ export interface Judgement {
   isStalled: boolean;
 }
 
-/** The conditions that `posthorn-status` owns; any other belongs to somebody else. */
+/** The conditions that `posthorn-status` owns; any other has another owner. */
 export const ownedConditions: ReadonlySet<string> = new Set([
   'Accepted',
   'ResolvedRefs',

@@ -133,7 +133,7 @@ function oldest<T extends { metadata: ObjectMeta }>(objects: readonly T[]): T | 
     .reduce<T | undefined>((first, object) => (first === undefined || age(object) < age(first) ? object : first), undefined);
 }
 
-/** Whether the object is its owner's by its owner reference: what merely has the name belongs to somebody else. */
+/** Whether the object is its owner's by its owner reference: the name alone does not prove it. */
 export function isOwned(owner: { metadata: { uid: string } }, { metadata }: ClusterObject): boolean {
   return metadata.ownerReferences?.some(({ uid, controller }) => uid === owner.metadata.uid && controller === true) === true;
 }

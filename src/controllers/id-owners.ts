@@ -7,7 +7,7 @@ import { isPosthornError } from '../core/errors.ts';
 export class IdOwners {
   readonly #owners = new Map<string, string>();
 
-  /** Returns the id of the organization; undefined while the id is nobody's. */
+  /** Returns the id of the organization; undefined while the id has no owner. */
   ownerOf(id: string): string | undefined {
     return this.#owners.get(id);
   }

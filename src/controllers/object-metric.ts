@@ -7,7 +7,7 @@ import { suspended } from './programmed-condition.ts';
 const states = ['ready', 'not_ready', 'disabled', 'ended'] as const;
 type ObjectState = (typeof states)[number];
 
-/** Reasons of what is not Ready because its time or its organization has ended, or because its plan suspends it: nobody has to mend it. */
+/** Reasons of what is not Ready because its time or its organization has ended, or because its plan suspends it: no action is needed. */
 const ended: ReadonlySet<string> = new Set(['Expired', 'OrganizationNotFound', suspended]);
 
 /** Counts the objects of the caches by their condition Ready while `isLeading` returns true. */

@@ -98,7 +98,7 @@ describe.each(kindsOfUsers)('a Secret that the API made for a %s', (kind) => {
     const { annotations } = madeForMetadata(first);
     await suite.store.delete(kind, inAcme('shop'));
     await use(kind);
-    // Somebody has taken the owner from it, so that it outlives the first one.
+    // Its owner reference was removed, so that it outlives the first one.
     await secret(key, { annotations });
     await expectResolved(kind, 'shop', notShared('another object'));
   });

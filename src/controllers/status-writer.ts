@@ -73,7 +73,7 @@ export class StatusWriter {
   }
 
   /**
-   * Puts what the store answered into the cache, so that the next reconcile does not see the status of before. Only while the cache
+   * Puts the store's response into the cache, so that the next reconcile does not see the status of before. Only while the cache
    * still has what this write was based on: a later state must not be overwritten, as no watch would bring it again.
    */
   #remember<K extends PosthornKind>(cache: ResourceCache<K>, base: ObjectOf<K>, written: ObjectOf<K>): void {

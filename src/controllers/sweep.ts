@@ -30,7 +30,7 @@ const retryMs = 5000;
 const countersIntervalMs = 86_400_000;
 
 /**
- * Retracts the records whose objects are gone: those that went while nobody watched; and once a day removes the counters and targets of what was
+ * Retracts the records whose objects are gone: those deleted while no process watched; and once a day removes the counters and targets of what was
  * deleted. Runs after the first complete list and every ten minutes, until the signal aborts.
  */
 export async function runSweep(options: SweepOptions, signal: AbortSignal): Promise<void> {

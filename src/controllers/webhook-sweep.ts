@@ -45,8 +45,8 @@ export async function sweepWebhooks({ caches, publisher, webhooks, logger }: Web
 }
 
 /**
- * Deletes the subscriptions of event types that are gone: those that were made while theirs was being deleted, or that nobody took along because it
- * was deleted before it was published and while nobody led.
+ * Deletes the subscriptions of event types that are gone: those that were made while theirs was being deleted, or that were left because it
+ * was deleted before it was published and without a leader.
  */
 export async function sweepEventTypes(
   { caches, publisher, webhooks, store, logger }: WebhookSweepOptions,

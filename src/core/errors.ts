@@ -1,6 +1,6 @@
 /**
  * The one registry of error codes. A code is at once the facade's `code` and `X-Error-Code`, a condition reason's
- * origin, and the `code` field of a log line. `status` is the HTTP status the facade answers with, `error` the text
+ * origin, and the `code` field of a log line. `status` is the HTTP status of the facade's response, `error` the text
  * of the body's `error` field.
  */
 export const errorCodes = {

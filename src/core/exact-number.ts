@@ -95,7 +95,7 @@ function readDecimal(text: string): Decimal {
 }
 
 const safeExponentLength = 15;
-/** Characters. Larger exponents are taken for infinite: nobody means different things by them. */
+/** Characters. Larger exponents are taken for infinite: they are indistinguishable in practice. */
 const maxExponentLength = 1000;
 
 function exponentOf(power: string, places: number): number | bigint {

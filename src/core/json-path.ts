@@ -50,7 +50,7 @@ function readNumbers(environment: JSONPathEnvironment): void {
 /**
  * Reads a JSONPath (RFC 9535); regular expressions run in linear time. Returns what is wrong with one that does not parse, or whose
  * evaluation could take longer than a multiple of the document's size. `shape`: of the documents; a path, or a query in a filter, that can match
- * nothing in them is answered as well.
+ * nothing in them is returned as well.
  */
 export function readJsonPath(
   path: string,

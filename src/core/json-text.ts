@@ -14,7 +14,7 @@ export function parsedJson(text: string): ParsedJson {
   }
 }
 
-/** The same of a text that somebody writes and others read: two members of one name in an object are a problem, too. */
+/** The same of a text that people write: two members of one name in an object are a problem, too. */
 export function parsedStrictJson(text: string): ParsedJson {
   const parsed = parsedJson(text);
   const path = parsed.problem === undefined ? inOnePiece(repeatedMember(Buffer.from(text))) : null;

@@ -15,7 +15,7 @@ export interface LargeContent {
 export interface LargeWork extends TurnOwner {
   /** Runs chunked work over turns of the event loop. */
   inTurns: <T>(pieces: Generator<undefined, T>) => Promise<T>;
-  /** Aborted: nobody waits for the result. Rejects with AbandonedError. */
+  /** Aborted: the result is not needed. Rejects with AbandonedError. */
   signal?: AbortSignal;
 }
 

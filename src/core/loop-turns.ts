@@ -12,7 +12,7 @@ interface WaitingTurn {
   resume: () => void;
 }
 
-/** Work ended before its end, because nobody waits for its result. */
+/** Work ended before its end, because its result is not needed. */
 export class AbandonedError extends Error {}
 
 /** Throws AbandonedError once `signal` is aborted. */

@@ -53,7 +53,7 @@ const content = z.object({
 /** The organization is in the token: who follows the link does not name it. Nothing else is sealed for this kind. */
 const context: SealingContext = { organization: '', kind: 'PayloadLink', name: 'link', field: 'token' };
 
-/** Makes the links of thin deliveries. A token is sealed: nobody else can make, change or read one, and it opens for as long as its key is in the keyring. */
+/** Makes the links of thin deliveries. A token is sealed: others cannot make, change or read one, and it opens for as long as its key is in the keyring. */
 export class PayloadLinks {
   readonly #publicUrl: string;
   readonly #keyring: Keyring;

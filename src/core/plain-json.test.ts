@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { isJson, parsePlainJson } from './plain-json.ts';
 
-/** What an own text of somebody makes V8 expect behind the members `before`. */
+/** What a hostile text makes V8 expect behind the members `before`. */
 function poison(before: string): void {
   for (const name of ['\\\\', '\\\\u0', '\\\\n', 'a\\\\']) JSON.parse(`{${before}"${name}":0}`);
 }

@@ -1,5 +1,5 @@
 /**
- * Work that goes on side by side as long as it weighs no more than `capacity` together; what weighs more goes alone. Others wait in their
+ * Weighted FIFO semaphore. Runs tasks concurrently while their total weight is at most `capacity`; a task that weighs more runs alone. Others wait in their
  * order.
  */
 export class Semaphore {

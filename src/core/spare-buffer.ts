@@ -17,7 +17,7 @@ export class SpareBuffer {
     return Buffer.from(memory);
   }
 
-  /** Takes all of the memory of `buffer`, which nobody may read or write any more, and frees what was kept before (`freeBuffer`). */
+  /** Takes all of the memory of `buffer`, which must not be used any more, and frees what was kept before (`freeBuffer`). */
   giveBack(owner: string, buffer: Buffer): void {
     const before = this.#kept?.memory.deref();
     if (before !== undefined) freeBuffer(Buffer.from(before));

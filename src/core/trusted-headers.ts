@@ -166,7 +166,7 @@ const always = new RegExp(
 );
 /** Signature headers. The receiver verifies them, so they need no trusted proxy: `x-vercel-signature`, `x-plivo-signature-v3-nonce`. */
 const signature = /(?:^|-)signature(?:-(?:sha)?[0-9]+|-v[0-9]+|-ed25519|-jwt|-nonce|-timestamp){0,2}$/;
-/** What only names a message, a request or a trace is believed of nobody: `x-amzn-trace-id`, `x-original-message-id`. Not where any name may be a claim. */
+/** Names of a message, a request or a trace are not trusted claims: `x-amzn-trace-id`, `x-original-message-id`. Not where any name may be a claim. */
 const identifies =
   /^(?:x-)?(?:amzn|google|azure|akamai|fastly|fly|kong|vercel|cf|original)-(?:.*-)?(?:event|message|delivery|webhook|hook|tracking|correlation|trace|request|operation)-?(?:id|type|time|timestamp)$/;
 /** A forwarding proxy of any product describes the original request. */

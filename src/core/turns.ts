@@ -111,7 +111,7 @@ export class Turns<T> {
     return items;
   }
 
-  /** Null: nobody may begin now. */
+  /** Null: no job may begin now. */
   next(): Turn<T> | null {
     if (this.#waiting === 0 || this.#underWay >= this.#places) return null;
     const slowPlaces = Math.max(1, Math.floor(this.#places / 2));

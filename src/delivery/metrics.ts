@@ -32,7 +32,7 @@ export interface DeliveryMetrics {
   endpointsDisabled: Counter<'cause'>;
   /** Attempts to send alerts. */
   alerts: Counter<'channel' | 'outcome'>;
-  /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
+  /** Tests and triggers; outcome ok, error or late: the caller no longer waited for the result. */
   tasks: Counter<'kind' | 'outcome'>;
   /** Runs of cron jobs; outcome success, failed, late or dropped: the job is gone or disabled. */
   cronRuns: Counter<'outcome'>;

@@ -114,7 +114,7 @@ export interface DeliveryOptions {
   onAlerts?: (shard: number) => void;
   /** Threads of libuv, of which half resolve host names. Default: 4. */
   lookupThreads?: number;
-  /** For tests of what DNS answers. */
+  /** Replaces DNS in tests. */
   lookup?: NameLookup;
   /** Wraps the queue, for fault injection; default: as it is. */
   wrapQueue?: (queue: RedisDeliveryQueue) => RedisDeliveryQueue;

@@ -40,7 +40,7 @@ interface WaitingRow {
 
 /**
  * What one client of the live stream gets: the rows that it has missed, paced, and then those that are pushed, as many as it may have in a second. The
- * text waits in `pieces` until the client reads; nobody else waits for it.
+ * text waits in `pieces` until the client reads; no other client waits for it.
  */
 export class StreamClient {
   readonly request: StreamRequest;

@@ -258,7 +258,7 @@ test('nothing is read while nobody watches, and the feed is written for a while 
   const reads = async (): Promise<number> =>
     Number(/cmdstat_xread:calls=(\d+)/.exec(await suite.redis.client.info('commandstats'))?.[1] ?? 0);
   const blocked = async (): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await suite.redis.client.info('clients'))?.[1]);
-  // Between two reads nobody is blocked either.
+  // Between two reads no client is blocked either.
   await eventually('the last read to end', patience, async () => {
     const before = await reads();
     await pause(200);

@@ -22,7 +22,7 @@ export function answerHandshake(response: ServerResponse, requestId: string, ans
   response.end(body);
 }
 
-/** 200 to a question that the source answers by choice. */
+/** 200 to a handshake that the source has configured. */
 export function answerQuestion(response: ServerResponse, requestId: string, { contentType, body, headers }: HandshakeReply): void {
   for (const [name, value] of headers) response.setHeader(name, value);
   setBodyHeaders(response, requestId, Buffer.byteLength(body));

@@ -8,7 +8,7 @@ import { mebibytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { SpareBuffer } from '../core/spare-buffer.ts';
 import type { IngestLimits } from './limits.ts';
 
-/** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
+/** Thrown when the sender hangs up before its body is read: no response is needed. */
 export const hungUp = Symbol('hung up');
 
 /** What the bodies in memory take, of all and of each organization. */

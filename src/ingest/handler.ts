@@ -40,7 +40,7 @@ export interface IngestHandlerOptions {
   trustedProxies?: readonly string[];
 }
 
-/** Takes the request when its path is `/ingest` or below, and answers whether it did. Never throws. */
+/** Takes the request when its path is `/ingest` or below, and returns whether it did. Never throws. */
 export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The receiving end of every source. A plain node:http handler: this is the hot path. */

@@ -29,7 +29,7 @@ export interface IngestPlan extends RoutingPlan {
   mayReceiveFrom: ((address: string) => boolean) | null;
   /** Null: the source detects no duplicates. */
   dedup: Deduplication | null;
-  /** Null: the source answers no questions but those of its provider. */
+  /** Null: the source has no handshake but that of its provider. */
   handshake: QueryHandshake | null;
 }
 

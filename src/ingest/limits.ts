@@ -15,7 +15,7 @@ export interface IngestLimits {
   checkDeadlineMs: number;
   /** Time for the event to be stored, after which the sender gets 503 with Retry-After. */
   storeDeadlineMs: number;
-  /** The same of one with a payload above 1 MiB, less than its chunks live that nobody has named. */
+  /** The same of one with a payload above 1 MiB, less than its unreferenced chunks live. */
   storeLargeDeadlineMs: number;
   /** Time that a refused request has to end its body before the connection is cut. */
   drainDeadlineMs: number;

@@ -30,7 +30,7 @@ export type HandshakeAnswer = () => HandshakeReply;
 /** Null: the request is no question. */
 export type QueryHandshake = (request: Asked, query: string) => HandshakeAnswer | null;
 
-/** The questions that a source answers besides those of its provider; null: none. One whose secret does not open fails at the question, not at events. */
+/** The handshakes that a source answers besides those of its provider; null: none. One whose secret does not open fails at the handshake, not at events. */
 export function queryHandshake(source: SourceRecord, keyring: Keyring, logger: Logger): QueryHandshake | null {
   const { handshake } = source;
   if (handshake === undefined) return null;

@@ -99,7 +99,7 @@ test('a body that did not arrive in time has no room any more, though its sender
   const late = trickle('a1', `Content-Length: ${maxPayloadBytes}`, '{');
   expect((await ingest.send('/ingest/acme/a1')).status).toBe(200);
   isEnding = true;
-  // Nobody waits until then: a body that holds others up may be refused earlier.
+  // The test ends earlier: a body that holds others up may be refused earlier.
   expect(await late).toMatch(/^HTTP\/1.1 408 /);
   expect((await ingest.send('/ingest/acme/a1', { body: largePayload(2 * mebibyte) })).status).toBe(200);
 });

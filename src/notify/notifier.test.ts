@@ -103,7 +103,7 @@ function destination(url: string, shard = 0): void {
   const policy = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
   registry.put('destination', destinationRecord({ url }, { id: `dst_${shard}`, name: `Shop ${shard}`, shard, retryPolicy: policy }));
 }
-/** Events for the destination in this shard; answers the ids of their deliveries. */
+/** Events for the destination in this shard; returns the ids of their deliveries. */
 async function send(count = 1, shard = 0): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {

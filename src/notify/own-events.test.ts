@@ -77,7 +77,7 @@ function ownSource(changes: { enabled?: boolean } = {}): void {
 function worker(): void {
   ends.push(startAlertingWorker(redis, { prefix, registry, shards }));
 }
-/** An event for `dst_a`; answers the id of its delivery. */
+/** An event for `dst_a`; returns the id of its delivery. */
 async function send(headers: [string, string][] = []): Promise<string> {
   const nowMs = Date.now();
   const messageId = newTimedId('msg_', 0, nowMs);

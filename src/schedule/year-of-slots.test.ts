@@ -54,7 +54,7 @@ test('a scheduler queues every slot of a year as it comes, each once, and no oth
   const stopping = new AbortController();
   const options = { id: 's', registry, published: { ids: async () => ids }, runs, executions, clock, logger: silentLogger };
   const running = new CronScheduler(options).run(stopping.signal);
-  /** The scheduler waits for its clock only when it has had all answers. */
+  /** The scheduler waits for its clock only when it has had all replies. */
   const asleep = async (): Promise<void> => {
     while (clock.pending === 0) await setImmediate();
   };

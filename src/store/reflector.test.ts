@@ -12,7 +12,7 @@ import type { Page, Version, WatchEvent } from './store.ts';
 
 type Answer = (() => AsyncIterable<WatchEvent<'Namespace'>>) | Error;
 
-/** A store whose answers are laid out beforehand: only faults and time are played, never its semantics. */
+/** A store with scripted responses: only faults and time are played, never its semantics. */
 class ScriptedStore {
   readonly calls: string[] = [];
   readonly lists: (Page<'Namespace'> | Error)[] = [];

@@ -45,7 +45,7 @@ export class Reflector<K extends Kind> {
     return this.#state;
   }
 
-  /** Since when the store has failed (milliseconds since the epoch); null while it answers. */
+  /** Since when the store has failed (milliseconds since the epoch); null while it works. */
   get degradedSinceMs(): number | null {
     return this.#degradedSinceMs;
   }

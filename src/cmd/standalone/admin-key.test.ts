@@ -30,7 +30,7 @@ test.each([
         return answer.status;
       };
       const earlier = first ?? standalone.key;
-      // A key that nobody has is looked up in Redis, which may be late on a busy machine.
+      // An unknown key is looked up in Redis, which may be late on a busy machine.
       await eventually(async () => expect([await status(earlier), await status(keyOf('b'))]).toEqual([200, 401]), 60_000);
       writeFileSync(file, 'too short');
       await standalone.program.waitForOutput(/must have at least 32 characters.*the earlier one remains valid/);

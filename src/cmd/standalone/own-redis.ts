@@ -75,7 +75,7 @@ export class OwnRedis implements Component {
       while (isRunning(pid)) await this.#clock.sleep(50);
     } catch (error) {
       if (error instanceof PosthornError) throw error;
-      // nobody answers: nothing was left behind
+      // no server answers: nothing was left behind
     } finally {
       probe.disconnect();
     }
@@ -112,7 +112,7 @@ export class OwnRedis implements Component {
     if (!signal.aborted) await this.#start(signal, { isFirst: false });
   }
 
-  /** Runs it until it ends. False: it was stopped before anybody could use it, for its append-only file has a part of a script. */
+  /** Runs it until it ends. False: it was stopped before its first use, for its append-only file has a part of a script. */
   async #start(signal: AbortSignal, { isFirst }: { isFirst: boolean }): Promise<boolean> {
     const logged = this.#log().length;
     const child = spawn('redis-server', this.#arguments(), { stdio: 'ignore', detached: true });

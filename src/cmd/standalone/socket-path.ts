@@ -17,7 +17,7 @@ export function socketPath(directory: string, name: string): string {
   return join(used, name);
 }
 
-/** Throws UNAVAILABLE when the directory is somebody else's. `isShared`: what contains it is writable by all, so anybody may have made it, or filled it. */
+/** Throws UNAVAILABLE when another user owns the directory. `isShared`: what contains it is writable by all, so any user may have made it, or filled it. */
 function requireOwn(directory: string, isShared: boolean): void {
   const found = isShared ? lstatSync(directory) : statSync(directory);
   const isOwn = found.isDirectory() && found.uid === process.getuid?.();

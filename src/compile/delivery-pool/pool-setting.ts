@@ -25,6 +25,6 @@ export interface PoolSetting {
   opsPort: number;
   /** What the NetworkPolicy opens. */
   reach: Reach;
-  /** Null: somebody else decides how many pods there are. */
+  /** Null: another owner sets the number of pods. */
   replicas: number | null;
 }

@@ -101,7 +101,7 @@ export class DeliveryPoolReconciler {
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
   }
 
-  /** A pool that is not there, and that organizations wait for, is measured as one without workers. False: nobody waits for it. */
+  /** A missing pool that organizations wait for is measured as one without workers. False: nothing waits for it. */
   async #showMissing(name: string): Promise<boolean> {
     const { serves, poolMetrics, backlog } = this.#options;
     if (!serves(name)) {
@@ -205,7 +205,7 @@ function statusFields(pool: Pool, state: DeploymentState | null, backlog: Backlo
   };
 }
 
-/** Why the pool's objects cannot be applied: names that somebody else has. */
+/** Why the pool's objects cannot be applied: names with another owner. */
 function foreignAmong(pool: Pool, found: Found, wanted: readonly OwnedObject[]): Refusal | null {
   const foreign = wanted.flatMap(({ kind }) => {
     const there = found.get(kind);

@@ -7,7 +7,7 @@ import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-object
 import { isOwned } from '../held-ids.ts';
 
 const manager = 'posthorn-controller';
-/** Holds the number of pods while nobody else does: between us, who no longer decide it, and an autoscaler that has not decided yet. */
+/** Sets the number of pods while it has no owner: between us, who no longer decide it, and an autoscaler that has not decided yet. */
 const handOverManager = 'posthorn-handover';
 const ownedKinds = Object.keys(clusterKinds) as OwnedKind[];
 
@@ -35,12 +35,12 @@ export class PoolObjectsClient {
     return found;
   }
 
-  /** Makes or changes an object that is the pool's, or not there. CONFLICT: it has become somebody else's meanwhile. */
+  /** Makes or changes an object that is the pool's, or not there. CONFLICT: it has another owner meanwhile. */
   apply(object: OwnedObject, there: ClusterObject | undefined): Promise<ClusterObject> {
     return this.#objects.apply(clusterKinds[object.kind], { ...object }, { manager, uid: there?.metadata.uid ?? null });
   }
 
-  /** Before the number of pods is left to an autoscaler: it must not fall to 1, as a field that nobody owns would. */
+  /** Before the number of pods is left to an autoscaler: it must not fall to 1, as an unowned field would. */
   async handOverReplicas(pool: Pool, deployment: ClusterObject, replicas: number): Promise<void> {
     const isOurs = deployment.metadata.managedFields?.some(
       (entry) => entry.manager === manager && entry.operation === 'Apply' && JSON.stringify(entry.fieldsV1).includes('"f:replicas"'),

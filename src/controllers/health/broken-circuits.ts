@@ -32,7 +32,7 @@ export class BrokenCircuits {
     this.#isGone = isGone;
   }
 
-  /** Takes in the whole truth; answers the ids whose circuits may have changed. */
+  /** Replaces all circuits; returns the ids whose circuits may have changed. */
   replace(circuits: readonly CircuitView[]): Set<string> {
     const changed = new Set(this.#byId.keys());
     this.#byId = new Map();
@@ -42,7 +42,7 @@ export class BrokenCircuits {
     return changed;
   }
 
-  /** Takes in one transition; answers the ids that it concerns. */
+  /** Applies one transition; returns the ids that it concerns. */
   apply({ routeId, destinationId, state, atMs }: CircuitTransition): string[] {
     return this.#set({ routeId, destinationId, state, sinceMs: atMs });
   }

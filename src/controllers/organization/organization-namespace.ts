@@ -19,8 +19,8 @@ const madeForAnnotation = 'posthorn.dev/made-for';
 const manager = 'posthorn-controller';
 
 /**
- * `ready`: there and labelled. `gone`: it was there, and somebody has deleted it. `waiting`: it cannot be had now; its change will
- * tell. `protected`: the same, and Posthorn has no business in it.
+ * `ready`: there and labelled. `gone`: it was there, and was deleted. `waiting`: it cannot be had now; its change will
+ * trigger a retry. `protected`: the same, and Posthorn may not use it.
  */
 export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting' | 'protected'; unresolved: Refusal };
 
@@ -59,7 +59,7 @@ export class OrganizationNamespaces {
     this.#ownNamespace = ownNamespace;
   }
 
-  /** A namespace that the organization had and that was deleted is not made again: somebody wanted it gone. */
+  /** A namespace of the organization that was deleted is not recreated: the deletion was intended. */
   async ensure(organization: PosthornObject<'Organization'>): Promise<NamespaceState> {
     const { metadata, spec, status } = organization;
     const name = spec.namespace;

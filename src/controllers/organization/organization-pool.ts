@@ -32,7 +32,7 @@ export function servingPool({ spec }: PosthornObject<'Organization'>, cache: Res
 }
 
 /**
- * The pool that an organization names; the default one serves it while that is not there, so that nothing waits for nobody. That the default
+ * The pool that an organization names; the default one serves it while that is missing, so that its messages do not wait. That the default
  * one itself is missing is reported for every organization that it would serve. `inForce`: the one by which it is served now.
  */
 export function poolReference(

@@ -67,7 +67,7 @@ export class OrganizationReconciler {
   readonly #options: OrganizationReconcilerOptions;
   readonly #namespaces: OrganizationNamespaces;
   readonly #records: OrganizationRecords;
-  /** When records of one that is deleted were retracted last, by its name: long after its deletion, if nobody led until then. */
+  /** When records of a deleted one were retracted last, by its name: long after its deletion, if there was no leader until then. */
   readonly #retractedAtMs = new Map<string, number>();
 
   constructor(options: OrganizationReconcilerOptions) {
@@ -133,7 +133,7 @@ export class OrganizationReconciler {
 
   /**
    * The id of the retained organization of the same name and namespace, which a new one takes up with what was kept, and which one keeps whose
-   * annotation somebody has removed; null: it has its own.
+   * annotation was removed; null: it has its own.
    */
   async #formerId(object: PosthornObject<'Organization'>): Promise<string | null> {
     const { Organization, retained } = this.#options.caches;
@@ -149,7 +149,7 @@ export class OrganizationReconciler {
     return namespaceUid !== null && namespaceUid === (await this.#namespaces.uidOf(former.namespace)) ? former.id : null;
   }
 
-  /** Nobody acts under the id any more: its object is gone, or has another id. */
+  /** The id is unused: its object is gone, or has another id. */
   async #endGone(id: string, signal: AbortSignal): Promise<void> {
     const { caches, publisher, clock } = this.#options;
     if (caches.retained.get(id) !== undefined) return;

@@ -26,7 +26,7 @@ export class OrganizationRecords {
    * Returns whether there were records: then messages may have been under way, and a second call a little later finds them.
    */
   async remove(id: string, namespace: string | null, signal: AbortSignal): Promise<boolean> {
-    // Nobody takes it up from now on.
+    // It can no longer be adopted.
     this.#caches.retained.forget(id);
     let had = await this.#publisher.retract('organization', id);
     for (const [kind, recordId] of namespace === null ? [] : this.#recordsIn(namespace)) {

@@ -22,7 +22,7 @@ const readerLeaseMs = 1000;
 const routesPerLook = 100;
 /** A window: one alert of a type and route at most. */
 const alertWindowMs = 300_000;
-/** After so long what was not confirmed is sent by somebody else. */
+/** After so long another worker sends what was not confirmed. */
 const confirmWithinMs = 5000;
 
 /** What an alert is about, as a letter in Redis (`alerts.lua`). */
@@ -67,7 +67,7 @@ export interface OwnEntry {
   omitted: number;
   /** Hops of the cause, if that is not a message; else 0. */
   hop: number;
-  /** No worker has ever configured the target: nobody has looked yet whether its source makes own events. */
+  /** No worker has ever configured the target: whether its source makes own events is unknown. */
   isUnknown: boolean;
 }
 
@@ -168,7 +168,7 @@ export class AlertStates {
     return integer(await this.#run(scripts.review, shard, [routeIds.length, ...routeIds, ...channelIds])) > 0;
   }
 
-  /** Counts entries of a log, confirms what was sent, and answers what is to be sent now. */
+  /** Counts entries of a log, confirms what was sent, and returns what is to be sent now. */
   async decide(
     home: number,
     { org, routeId, wanted, failureThreshold, destinationIds, pagers }: AlertRules,

@@ -155,7 +155,7 @@ class ShardWalk {
     });
   }
 
-  /** Of each target that nobody would serve, the message that has waited the longest. */
+  /** Of each target that no worker would serve, the message that has waited the longest. */
   async #checkTurns(lanes: readonly string[]): Promise<void> {
     const targets = [...new Set(lanes.map((key) => key.slice(this.#base.length + 2).replace('r', '')))];
     const { declared } = shardKeys(this.#prefix, this.#shard);

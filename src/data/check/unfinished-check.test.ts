@@ -38,7 +38,7 @@ beforeEach(async () => {
   await acceptor.accept(eventForShards([0]));
   const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64, { failover }), dead);
-  // Nobody carries it yet.
+  // It is not sent yet.
   await acceptOnly(redis.client, prefix, eventForShards([0, 0, 1]));
   await acceptor.accept(newEvent());
 });

@@ -66,7 +66,7 @@ export class CronRuns {
     return slots.map((slot) => ({ claimedMs: Math.abs(slot), isNew: slot < 0 }));
   }
 
-  /** Queues the runs whose slots nobody has claimed, each for the pool of its organization; answers how many. At most 100 at a time. */
+  /** Queues the runs of unclaimed slots, each for the pool of its organization; returns how many. At most 100 at a time. */
   async claim(claims: readonly CronClaim[]): Promise<number> {
     const { slots, last, waiting, ready, bell, base, pools } = this.#keys;
     const args = claims.flatMap((claim) => [claim.jobId, claim.org, claim.slotMs, claim.revision, claim.id, runText(claim)]);

@@ -100,7 +100,7 @@ class World {
   async begin(): Promise<void> {
     await this.#queue.tend('w1', 1000);
     await this.#archive.set(org, 'dst_w');
-    // One that is never written, and holds up nobody.
+    // One that is never written, and holds up no other.
     await this.#archive.set('org_b', 'dst_w');
   }
 
@@ -158,7 +158,7 @@ class World {
     if (outcome === 'dead') this.#deadLetters.push({ owner, id });
   }
 
-  /** Until what somebody holds, or what waits after a failure, may be taken again. */
+  /** Until work that is leased, or that waits after a failure, may be taken again. */
   async #timePasses(): Promise<void> {
     await redis.client.hdel(`${base}ar:${org}`, hashFields.archive.leaseEndMs);
     await redis.client.zadd(`${base}az`, 'XX', 0, org);

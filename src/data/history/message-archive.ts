@@ -21,7 +21,7 @@ const scripts = {
   failed: script('failed'),
 };
 
-/** Nobody else takes what one worker writes for so long: longer than reading and uploading a batch may take. */
+/** Lease of what one worker writes: longer than reading and uploading a batch may take. */
 const holdMs = 150_000;
 const entriesPerGather = 500;
 const maxLookedAt = 300;
@@ -149,7 +149,7 @@ export class MessageArchive {
     return integer(await this.#run(scripts.failed, [failure]));
   }
 
-  /** Nothing has failed, and somebody else may take it. */
+  /** Nothing has failed, and another worker may take it. */
   async release(org: string): Promise<void> {
     await this.#run(scripts.failed, [namedArgument({ org })]);
   }

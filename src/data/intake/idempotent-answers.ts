@@ -17,7 +17,7 @@ export interface IdempotentAnswersOptions {
 
 /** What is known of a key. `answer` is what `keep` was given. */
 export type ClaimOutcome =
-  /** `isTakenOver`: somebody else claimed it before and did not end, so that the request may have been carried out in part. */
+  /** `isTakenOver`: another process claimed it before and did not end, so that the request may have been executed in part. */
   | { state: 'claimed'; claim: IdempotencyClaim; isTakenOver: boolean }
   | { state: 'answered'; answer: string }
   | { state: 'underWay'; endsInMs: number }
@@ -48,7 +48,7 @@ const claimReply = z.union([
 ]);
 
 /**
- * Idempotency keys of an organization with the answers given for them, for 24 h: claim first,
+ * Idempotency keys of an organization with the responses to them, for 24 h: claim first,
  * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again. What is kept stays for its time;
  * only answers that are spare may go earlier.
  */
@@ -90,7 +90,7 @@ export class IdempotentAnswers {
   }
 }
 
-/** A key that this process holds. Every method answers whether it still did; UNAVAILABLE without Redis. */
+/** A key that this process holds. Every method returns whether it still did; UNAVAILABLE without Redis. */
 export class IdempotencyClaim {
   readonly #redis: RedisClient;
   readonly #keys: string[];

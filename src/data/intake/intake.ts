@@ -40,7 +40,7 @@ export interface MonthLeft {
 }
 
 export type ClaimOutcome =
-  /** Accept it under `eventId`, which is another than the own one when somebody claimed the same event before. `duplicateOf`: the same event, from before the window. */
+  /** Accept it under `eventId`, which differs from its own when the same event was claimed before. `duplicateOf`: the same event, from before the window. */
   | { outcome: 'store'; eventId: string; duplicateOf: string | null }
   | { outcome: 'duplicate'; eventId: string }
   | { outcome: 'quotaExceeded' };

@@ -59,7 +59,7 @@ export async function connectedProcesses({ redis, prefix }: { redis: RedisClient
 
 /** Of a line of CLIENT LIST; empty: it is no process of this installation. */
 function processOf(line: string, db: number, encodedPrefix: string): ConnectedProcess[] {
-  // Somebody else may have thousands of clients there.
+  // Others may have thousands of clients there.
   if (!line.includes('-main@')) return [];
   const client = fieldsOf(line);
   const [, role, layout, prefix, version] = named.exec(client.get('name') ?? '') ?? [];

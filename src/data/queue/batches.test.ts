@@ -62,7 +62,7 @@ test('when its oldest record is old enough', async () => {
   await accept(3);
   expect(await take()).toEqual([]);
   expect(await suite.queue.promote()).toMatchObject({ moved: 0 });
-  // Old enough from now on: a short age could be over before anybody has looked.
+  // Old enough from now on: a short age could be over before the first check.
   await suite.redis.client.hset(`${prefix}{s0}:t:1`, hashFields.target.batchAgeMs, -1);
   await suite.redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', 1, '~b1');
   expect(await suite.queue.promote()).toMatchObject({ moved: 1 });

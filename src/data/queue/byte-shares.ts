@@ -30,7 +30,7 @@ export interface ByteDivision {
 
 /** Of the memory limit of a server, for all unfinished events on it: above that, accounts over their share are refused. */
 const unfinishedShare = 0.4;
-/** Of that, and of the share of an account: below it nobody, or the account no more, is refused: 35 % of the limit. */
+/** Of that, and of the share of an account: below it no account, or this one no more, is refused: 35 % of the limit. */
 const relieved = 7 / 8;
 /** The same where details of attempts are no more kept: they go before an event is refused. */
 const leanFrom = 0.6;
@@ -243,7 +243,7 @@ export class ByteShares {
     if (limitBytes === 0) return shards.map(({ shard }) => say(shard, '-', [], ''));
     const { over, lean, leases } = divideBytes(limitBytes, shards, new Set(shards.flatMap((each) => each.over)));
     return shards.map(({ shard, total }, i) => {
-      // Nobody looks again when the bytes become fewer.
+      // Nothing triggers a read when the bytes become fewer.
       const leanAbove = Math.floor(total * relieved);
       return say(shard, leases[i] ?? 0, over, lean.length === 0 ? '' : [leanAbove, ...lean].join(' '));
     });

@@ -179,7 +179,7 @@ export interface DequeueAnswer extends ShardHints {
 }
 
 export interface SettleAnswer extends ShardHints {
-  /** One entry per settlement: false when somebody else has settled it. */
+  /** One entry per settlement: false when another worker has settled it. */
   settled: boolean[];
 }
 
@@ -196,7 +196,7 @@ export interface ShardState extends ShardHints {
   memoryShare: number | null;
   /** Tallies of the analytics have grown long enough. */
   hasTallies: boolean;
-  /** Nobody has sampled the backlogs in these five minutes. */
+  /** The backlogs have no sample in these five minutes. */
   isSampleDue: boolean;
 }
 

@@ -121,7 +121,7 @@ describe('a message that expires', () => {
     expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(before - 1);
     for (const key of ['exp', 'due', 'retries', 'scheduled', 'held']) expect(await suite.redis.client.exists(base + key)).toBe(0);
     expect(await suite.redis.client.zscore(`${base}waiting`, '~x')).toBeNull();
-    // Nobody is given it any more.
+    // It is leased no more.
     await configure({});
     expect((await take({}, 64)).map(({ messageId }) => messageId)).not.toContain(id);
   });

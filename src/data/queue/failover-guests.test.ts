@@ -19,7 +19,7 @@ const places: [place: string, shard: number][] = [
   ['another shard', 1],
 ];
 
-/** Where the messages are when the route stops naming the destination; answers those that the worker settles thereafter. */
+/** Where the messages are when the route stops naming the destination; returns those that the worker settles thereafter. */
 const states: Record<string, (shard: number, setting: Partial<TargetSetting>) => Promise<readonly Job[]>> = {
   'wait for their turn': async () => [],
   'wait behind an open circuit': async (shard, setting) => {

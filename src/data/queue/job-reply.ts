@@ -22,7 +22,7 @@ export function targetOf(reply: unknown): Target {
 
 /**
  * From the reply of `includes/jobs.lua`, read as bytes. `loadEvent` loads texts that were too large for the reply;
- * it answers null when the event is gone.
+ * it returns null when the event is gone.
  */
 export async function jobsOf(
   shard: number,

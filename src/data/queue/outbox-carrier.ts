@@ -55,7 +55,7 @@ export interface OutboxCarrierOptions {
 
 /**
  * Sends the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
- * fail over, and news of records that are gone. Every step may be repeated, by anybody; an entry is removed once it has arrived.
+ * fail over, and news of records that are gone. Every step may be repeated by any process; an entry is removed once it has arrived.
  */
 export class OutboxCarrier {
   readonly #redis: RedisClient;

@@ -192,7 +192,7 @@ export class RedisDeliveryQueue {
 
   /**
    * The output of a transform that is kept for a message, which is that of its event and route; null when there is none. `made` is
-   * kept when there is none, and then answered.
+   * kept when there is none, and then returned.
    */
   async output(
     { messageKey, eventId, target }: { messageKey: string; eventId: string; target: { routeId: string } },
@@ -222,7 +222,7 @@ export class RedisDeliveryQueue {
     return shardState(await this.#run(scripts.tend, [tended]));
   }
 
-  /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
+  /** Puts the setting of a target in force; returns whether messages that are to move on wait for their next attempt. */
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
     const reply = await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]);
     return { hasRetries: integer(reply) === 2 };
@@ -271,7 +271,7 @@ export class RedisDeliveryQueue {
   }
 
   /**
-   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
+   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; returns how many of these in this
    * step, whether there is more, and whether retries wait.
    */
   async drop({ target, reason, failover }: GoneTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }> {
@@ -322,7 +322,7 @@ export class RedisDeliveryQueue {
     await this.#run(scripts.sampleBacklogs, []);
   }
 
-  /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
+  /** Adds the oldest tallies of the analytics to the statistics of their periods; returns whether another one is due. */
   async foldTallies(): Promise<boolean> {
     return integer(await this.#run(scripts.foldTallies, [this.#tallyMs])) === 1;
   }

@@ -69,7 +69,7 @@ async function accepted(events: NewEvent[]): Promise<NewEvent[]> {
 /** What a process finds, and what it leaves behind. */
 interface World {
   events: NewEvent[];
-  /** Those whose sender was answered. */
+  /** Those whose sender got a response. */
   acknowledged: Set<NewEvent>;
   /** The content of the warehouse's store: the messages of each batch. */
   objects: Map<string, readonly string[]>;
@@ -318,7 +318,7 @@ async function prepared(life: Life): Promise<World> {
   return { events, acknowledged: new Set(await storedOf(events)), objects: new Map() };
 }
 
-/** Nobody waits: not for a cooldown, nor for the rest of a batch, nor for the dead worker, which was to configure a target. */
+/** Nothing waits: not for a cooldown, nor for the rest of a batch, nor for the dead worker, which was to configure a target. */
 async function endWaits(shard: number): Promise<void> {
   const base = `${prefix}{s${shard}}:`;
   for (const key of await redis.client.keys(`${base}t:*`)) {
@@ -330,7 +330,7 @@ async function endWaits(shard: number): Promise<void> {
   for (const target of await redis.client.zrange(`${base}waiting`, '0', '-1')) await redis.client.zadd(`${base}waiting`, 1, target);
 }
 
-/** Another worker delivers what has not ended, and nothing that has; answers how many messages have ended then. */
+/** Another worker delivers what has not ended, and nothing that has; returns how many messages have ended then. */
 async function finish({ events, objects }: World): Promise<number> {
   const check = () => checkShards({ redis: redis.client, prefix, shards });
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));

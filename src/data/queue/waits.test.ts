@@ -63,7 +63,7 @@ async function settle(jobs: readonly Job[], outcome: Outcome): Promise<void> {
 }
 const laterThanNow = { asymmetricMatch: (ms: unknown) => typeof ms === 'number' && ms > Date.now() - 1000 };
 
-/** Each leaves a message that waits; answers its id. */
+/** Each leaves a message that waits; returns its id. */
 const waits: Record<string, { make: () => Promise<string>; shows: object }> = {
   'for its turn': {
     make: async () => {

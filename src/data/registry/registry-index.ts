@@ -22,7 +22,7 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
   switch (kind) {
     case 'organization':
       return [
-        // Nobody finds one that was deleted by its name, which another one may have.
+        // A deleted one cannot be found by its name, which another one may have.
         ...(record.retained === undefined ? [hashEntry('org-slug', record.slug)] : []),
         ...(record.archive === undefined
           ? []

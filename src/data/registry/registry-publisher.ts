@@ -97,7 +97,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
 
   /**
    * The script compares and sets: which index entries go is worked out here from the record that is believed to be stored, and
-   * a wrong belief is answered with the right one.
+   * a wrong belief is corrected in the reply.
    */
   async #replace(script: Script, replacement: Replacement, firstBelief: string): Promise<boolean> {
     const { epoch, kind, id, wanted } = replacement;

@@ -3,7 +3,7 @@ import { parseJson } from '../../core/read-json.ts';
 import { type RecordByKind, type RecordKind, recordLayoutVersion } from '../../core/records.ts';
 
 /**
- * A record as the publisher wrote it. Only the layout version is checked: nobody but a controller writes here, and a
+ * A record as the publisher wrote it. Only the layout version is checked: only controllers write here, and a
  * controller writes only what its predecessor can read. Throws INTERNAL for a newer layout.
  */
 export function parseRecord<K extends RecordKind>(kind: K, json: string): RecordByKind[K] {

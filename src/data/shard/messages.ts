@@ -167,7 +167,7 @@ export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 't
 
 /**
  * `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. `disabled`: it has waited too long for a
- * disabled webhook endpoint. `cancelled`: somebody has cancelled it. `expired`: the message to a webhook endpoint was not delivered by its deadline.
+ * disabled webhook endpoint. `cancelled`: a user has cancelled it. `expired`: the message to a webhook endpoint was not delivered by its deadline.
  */
 export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled' | 'cancelled' | 'expired';
 
@@ -209,7 +209,7 @@ export interface DeliveryView {
   expiresAtMs: number | null;
   /** When it became a dead letter; null: it never was one. */
   deadSinceMs: number | null;
-  /** Absent: nobody has cancelled it. */
+  /** Absent: it was not cancelled. */
   cancellation?: Cancellation;
 }
 
@@ -271,7 +271,7 @@ export interface PageQuery {
   looksAhead?: false;
   /** Whose turns of the event loop evaluate payloads; absent: those of the organization. */
   turn?: LoopTurn;
-  /** Aborted when nobody waits for the page any more. */
+  /** Aborted when the page is no longer needed. */
   signal?: Abandonment;
 }
 export interface ViewPage<T> {
@@ -322,7 +322,7 @@ export interface MessagePurger {
   /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
   purgeOrganization(org: string, signal: AbortSignal): Promise<void>;
   /**
-   * Removes counters of what is gone, and targets of that without messages; answers how many. `org` may be one beside the real one. Rejects once the
+   * Removes counters of what is gone, and targets of that without messages; returns how many. `org` may be one beside the real one. Rejects once the
    * signal aborts.
    */
   forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { shownAttemptDetail } from '../shard/shown-attempt-detail.ts';
 import type { TaskKind } from './task-kind.ts';
 
-/** What a test of a webhook endpoint answers; the fields are those of an attempt. */
+/** Result of a test of a webhook endpoint; the fields are those of an attempt. */
 export const endpointTestResult = z
   .object({
     success: z.boolean().describe('Whether the endpoint took it.'),

@@ -15,7 +15,7 @@ const offer = new Script(new URL('./task-offer.lua', import.meta.url));
 
 const maxWaiting = 64;
 
-/** What a worker answers with. */
+/** A worker's reply. */
 export const taskAnswer = z.union([
   z.object({ id: z.string(), result: z.unknown() }),
   z.object({ id: z.string(), error: z.object({ code: z.string(), message: z.string() }) }),
@@ -54,7 +54,7 @@ export class RedisTaskCaller {
   }
 
   /**
-   * What the worker's handler answers. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
+   * Result of the worker's handler. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
    * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is down or busy, and what the handler threw.
    */
   async call<Input, Result>(
@@ -95,7 +95,7 @@ export class RedisTaskCaller {
       cancel();
       this.#pending.delete(id);
     });
-    // Nobody waits for it when the offer fails.
+    // No caller waits for it when the offer fails.
     answered.catch(() => undefined);
     return answered;
   }

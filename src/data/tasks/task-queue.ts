@@ -67,7 +67,7 @@ export class TaskQueue {
     return { task: { ...storedTask.parse(parseJson(text(json))), id: text(id), remainingMs: integer(remaining) }, hasMore };
   }
 
-  /** Answers with a result, or with an error; false when nobody waits any more. */
+  /** Sends a result, or an error; false when no caller waits any more. */
   async answer({ id, org, caller }: Task, outcome: { result: unknown } | { error: PosthornError }): Promise<boolean> {
     const { task, answers, organization } = this.#keys;
     const said: z.input<typeof taskAnswer> =

@@ -32,7 +32,7 @@ export interface BatchContent {
 
 /**
  * The objects of the first `ready` members of a batch; none when no member has a record. What exceeds 16 MiB, takes longer than 10 s or
- * is not ready is cut off, and is a batch of its own before this one is written. Null: the batch has ended, or is held by somebody else.
+ * is not ready is cut off, and is a batch of its own before this one is written. Null: the batch has ended, or another worker has it.
  */
 export async function batchContent(
   { id, layout, members }: Batch,

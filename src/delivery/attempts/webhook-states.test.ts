@@ -25,7 +25,7 @@ const suite = deliverySuite();
 const { prefix } = suite;
 let directory: MemoryDirectory;
 let messages: WebhookMessages;
-/** What the receiver answers; null: nothing. */
+/** The receiver's response; null: none. */
 let answer: number | null;
 let held: (() => void)[];
 

@@ -32,7 +32,7 @@ export class RedisBackoffs {
   }
 }
 
-/** Back-off of one loop: whether Redis answers, and how long to wait before the next try. */
+/** Back-off of one loop: whether Redis replies, and how long to wait before the next try. */
 export class RedisBackoff {
   readonly #told: { began: (error: unknown) => void; ended: () => void };
   #failures = 0;

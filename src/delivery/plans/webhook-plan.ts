@@ -54,7 +54,7 @@ export interface WebhookPlan {
   dispatcher: () => Dispatcher;
   /** Null when there is none any more. */
   transform: (id: string) => Promise<TransformRecord | null>;
-  /** `ifUnchanged`: only if nobody has changed the endpoint since. Returns whether it did. Rejects with UNAVAILABLE. */
+  /** `ifUnchanged`: only if the endpoint has not changed since. Returns whether it did. Rejects with UNAVAILABLE. */
   disable: (disabledReason: string, by: { messageId: string; ifUnchanged: boolean }) => Promise<boolean>;
   /** Uninterrupted failure after which the endpoint is disabled, in milliseconds; null: it never is. */
   disableAfterMs: number | null;

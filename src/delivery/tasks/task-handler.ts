@@ -3,7 +3,7 @@ import type { TaskKind } from '../../data/tasks/task-kind.ts';
 export interface TaskContext {
   /** API id of the organization that the task belongs to: what the handler reads must be of it. */
   org: string;
-  /** Time until nobody waits for the answer any more. */
+  /** Time until the caller no longer waits for the result. */
   remainingMs: number;
   /** Aborts then, and when the worker stops. */
   signal: AbortSignal;
@@ -16,7 +16,7 @@ export interface TaskHandler {
 }
 
 /**
- * The handler of a kind. `handle` answers also when its target fails; a `PosthornError` that it throws is what the caller's call
+ * The handler of a kind. `handle` resolves also when its target fails; a `PosthornError` that it throws is what the caller's call
  * throws, anything else is a defect and INTERNAL to the caller. It must end soon after `signal` aborts.
  */
 export function taskHandler<Input, Result>(

@@ -43,7 +43,7 @@ export class TaskRunner {
     this.#loop = this.#take();
   }
 
-  /** Takes no more tasks; those under way are broken off, and answered so, after `graceMs`. */
+  /** Takes no more tasks; those under way are aborted, and reported so, after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     this.#options.queue.close();

@@ -9,7 +9,7 @@ type Work = 'none' | 'some' | 'pressing';
 /**
  * State machine of a `ShardConsumer`. It is in one of these modes:
  *
- * - `starting`: the worker has not yet sent its first heartbeat. Nothing is taken: nobody would find the worker dead and requeue its jobs.
+ * - `starting`: the worker has not yet sent its first heartbeat. Nothing is taken: no process would find the worker dead and requeue its jobs.
  * - `idle`: no work is known in the shard.
  * - `ready`: work may wait. The next take dequeues.
  * - `recovering`: the worker may hold jobs that it does not list, because a reply of Redis was lost. The next take adopts them.

@@ -116,7 +116,7 @@ export class EndpointConfigSync {
     if (changed.length > 0) keeper.review();
   }
 
-  /** Puts the limits of an application in force; answers whether it is there. */
+  /** Puts the limits of an application in force; returns whether it is there. */
   async #limit(org: string, id: string): Promise<boolean> {
     const { queue, directory, shard, signals } = this.#options;
     const application = await directory.application(org, id);

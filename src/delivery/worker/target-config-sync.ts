@@ -14,7 +14,7 @@ const retryMs = 2000;
 const awaitedMs = 30_000;
 /** Targets of one walk over retries. */
 const targetsPerWalk = 100;
-/** Anything may have changed: nobody has followed the changes for a while. */
+/** Anything may have changed: the changes were not followed for a while. */
 const anything = '*';
 
 export interface TargetConfigSyncOptions {

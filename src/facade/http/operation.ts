@@ -57,7 +57,7 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   sentSessionCookie: string | null;
   /** The answer sets the cookie of a session. `value` null: the browser forgets it. */
   setSessionCookie(value: string | null, maxAgeSeconds?: number): void;
-  /** Answers with the operation's other status. */
+  /** Responds with the operation's other status. */
   answerOtherwise(): void;
 }
 
@@ -148,7 +148,7 @@ export interface Family {
   shown?: Readonly<Record<string, unknown>>;
 }
 
-/** Whether an Idempotency-Key is heeded; where nothing changes, nobody needs one. */
+/** Whether an Idempotency-Key is heeded; where nothing changes, none is needed. */
 export const takesIdempotencyKey = ({ method, scope, looksOnly }: Pick<Operation, 'method' | 'scope' | 'looksOnly'>): boolean =>
   method === 'POST' && scope !== 'read' && looksOnly !== true;
 

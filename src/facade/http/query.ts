@@ -56,7 +56,7 @@ function withPlusSign(value: unknown): unknown {
   return typeof value === 'string' ? value.replace(timeWithBlank, '$1+$2') : value;
 }
 
-/** What clients send so that no cache answers. */
+/** Parameters that clients send to bypass caches. */
 const cacheBuster = '_';
 
 /**

@@ -11,7 +11,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** A server that answers with the pieces; the response to a request that nothing reads yet. */
+/** A server that sends the pieces; the response to a request that nothing reads yet. */
 async function answerOf(pieces: AsyncIterable<string>, { broken, method = 'GET' }: { broken?: AbortSignal; method?: string } = {}) {
   const app = express();
   app.get('/', async (_request, response) => {

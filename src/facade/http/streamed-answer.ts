@@ -29,7 +29,7 @@ const stalledMs = 60_000;
 
 /**
  * Sends the pieces as fast as the client reads them. What fails before the first piece rejects with nothing sent; what fails later rejects, too,
- * and the answer then must be broken off, so that nobody takes it for whole.
+ * and the answer then must be aborted, so that it is not taken for whole.
  */
 export async function sendStreamed(response: ServerResponse, { headers, pieces, broken }: StreamedAnswer, status: number): Promise<void> {
   const made = pieces[Symbol.asyncIterator]();
@@ -40,7 +40,7 @@ export async function sendStreamed(response: ServerResponse, { headers, pieces, 
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.setTimeout(stalledMs, () => response.destroy());
-    // Nobody reads the body of an answer to HEAD, and it may have no end.
+    // The body of a response to HEAD is never read, and it may have no end.
     while (response.req.method !== 'HEAD' && next.done !== true && !response.destroyed) {
       if (!response.write(next.value)) await readOn(response);
       next = await made.next();

@@ -24,7 +24,7 @@ export class Components {
     return { $ref: `#/components/${section}/${name}` };
   }
 
-  /** JSON Schema of what is answered. Schemas with an id are components; `name` is for one that has none. */
+  /** JSON Schema of a response. Schemas with an id are components; `name` is for one that has none. */
   answered(schema: z.ZodType, name: string): Json {
     const whole = this.#written(schema, 'input');
     return '$ref' in whole ? whole : this.refer('schemas', envelopeName(whole) ?? name, whole);
@@ -77,7 +77,7 @@ export class Components {
     }
   }
 
-  /** Puts an example of what is answered where its records are described, once for each; false where another one is there already. */
+  /** Puts an example of a response where its records are described, once for each; false where another one is there already. */
   showExample(schema: Json, example: unknown): boolean {
     const component = this.#component(schema);
     if (component === null) return false;
@@ -118,7 +118,7 @@ export class Components {
   }
 }
 
-/** `{data}` of one record is called alike wherever it is answered. */
+/** `{data}` of one record has the same name in all responses. */
 function envelopeName({ properties }: Json): string | undefined {
   const { data, ...others } = members(properties);
   const { $ref: record } = members(data);

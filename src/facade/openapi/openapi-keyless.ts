@@ -9,11 +9,11 @@ type Json = Record<string, unknown>;
 
 /** What can go wrong with a request that needs no key. */
 export interface KeylessErrors {
-  /** Begins the names of its answers in the document. */
+  /** Prefix of the names of its responses in the document. */
   name: string;
   /** What the messages of the errors speak of. */
   noun: string;
-  /** By what answers the path. */
+  /** The handler of the path. */
   ofHandler: readonly ErrorCode[];
   /** By the server, before it has parsed the path. */
   ofServer: readonly ErrorCode[];

@@ -68,7 +68,7 @@ function annotated(call: Call, kind: ServedKind, mark: string | undefined): { an
 
 /**
  * Changes a spec under the rules of field ownership: reads, computes what `posthorn-api` applies, and
- * applies it to that version; again when somebody was faster. `load` reads the object, `desiredSpec` gets what it read.
+ * applies it to that version; again after a concurrent change. `load` reads the object, `desiredSpec` gets what it read.
  */
 export async function changeSpec<K extends ServedKind>(
   place: Place,

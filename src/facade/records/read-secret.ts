@@ -40,7 +40,7 @@ export async function readSecret(
 
 /** The same for what only shows it: null, too, for what is not published yet. */
 export async function readToShow(call: Call, object: SecretOwner, ref: SecretKeyRef): Promise<string | null> {
-  // A record published before its object was reconciled may not have reached this process yet; nobody waits for an unreconciled object.
+  // A record published before its object was reconciled may not have reached this process yet; unreconciled objects are not waited for.
   const mayFollow = verdictOn(call, object) === 'evaluated' && (await recordOf(call, object)) !== null;
   try {
     return await readSecret(call, object, ref, mayFollow ? Math.min(showTimeoutMs, call.services.inForceTimeoutMs) : 0);

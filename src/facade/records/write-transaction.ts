@@ -44,7 +44,7 @@ const lateSecretMs = 5000;
  * 4. Writes.
  *    - `create` writes the object, then its Secrets. Left: an object that lacks Secrets and reports so in its conditions. An equal request with the same
  *      Idempotency-Key finds the mark on the object: `adopt` takes it if it is complete, else removes it and makes a new one. Without a key the
- *      object stays until somebody completes or deletes it.
+ *      object stays until it is completed or deleted.
  *    - `change` writes Secrets under names that nothing uses, then applies the spec, which flips from the old ones to the new, then deletes the old ones. Left:
  *      the old state with unused new Secrets, or the new state with unused old ones. Either set is owned by the object and goes with it. An equal request
  *      finds the rest to do.
@@ -123,7 +123,7 @@ export class WriteTransaction {
     return this.#shown(object);
   }
 
-  /** Changes an object and its Secrets. `specFor` gets the object as it is, and runs again when somebody else changes it meanwhile. */
+  /** Changes an object and its Secrets. `specFor` gets the object as it is, and runs again after a concurrent change. */
   async change<K extends ServedKind>(
     kind: K,
     idOrSlug: string,
@@ -196,7 +196,7 @@ export class WriteTransaction {
     return null;
   }
 
-  /** Removes what this or an equal request made and nobody has seen. The answer does not wait for it. One that cannot be removed holds up no other. */
+  /** Removes unseen objects of this or an equal request. The answer does not wait for it. One that cannot be removed holds up no other. */
   async takeBack(made: readonly Written[]): Promise<void> {
     const errors: unknown[] = [];
     await lastAlone(made, async (object) => {

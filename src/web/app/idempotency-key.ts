@@ -7,7 +7,7 @@ const keptMs = 120_000;
 export interface RequestKeys {
   /** The key of a request: an equal request has the same one until its end is known. */
   keyOf: (request: unknown) => string;
-  /** A request has ended. `error`: what it was answered with; null: it has succeeded. */
+  /** A request has ended. `error`: its error; null: it has succeeded. */
   hasEnded: (error: ApiError | null) => void;
   /** The next request is another one. */
   drop: () => void;

@@ -29,7 +29,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-/** What a request threw, as what the API answers. */
+/** A thrown error as a response of the API. */
 export function apiErrorOf(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0, code: 'UNKNOWN' });
 }

@@ -32,7 +32,7 @@ export interface ReadOptions {
   isEnabled?: boolean;
 }
 
-/** What a GET answers. The answer for another query of the same thing stays while the new one is on its way. */
+/** Response to a GET. That for another query of the same thing stays while the new one is on its way. */
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name> = {},
@@ -59,7 +59,7 @@ export function bytesKey<Name extends ReadName>(organization: string, name: Name
   return [organization, name, input, 'bytes'];
 }
 
-/** The bytes that a GET answers; read once. */
+/** The bytes of a GET; read once. */
 export function useBytes<Name extends ReadName>(
   name: Name,
   input: Input<Name>,

@@ -1,7 +1,7 @@
 import type { Input, OperationName } from '../api/client.ts';
 import { memberTexts } from '../ui/json-text.ts';
 
-/** Sends a request; answers with the text of the response. */
+/** Sends a request; returns the text of the response. */
 export type Ask = (name: OperationName, input: Input<OperationName>) => Promise<string>;
 
 export const payloadIsGone = 'Its payload is gone: its retention has ended, or the source keeps none.';

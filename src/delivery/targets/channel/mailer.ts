@@ -124,7 +124,7 @@ function answered(status: number): HttpResult {
   return { type: 'response', status, retryAfter: null, body: Buffer.alloc(0) };
 }
 
-/** What the server answered when it refused; null when it did not come to that. */
+/** The server's response when it refused; null when it did not come to that. */
 function replyCode(error: unknown): number | null {
   if (typeof error !== 'object' || error === null || !('responseCode' in error)) return null;
   return typeof error.responseCode === 'number' && error.responseCode >= 300 ? error.responseCode : null;

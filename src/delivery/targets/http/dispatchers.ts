@@ -53,7 +53,7 @@ export class Dispatchers {
     extraCa?: string;
     proxyUrl?: string;
     refused?: RefusedAddresses;
-    /** For tests of what DNS answers. */
+    /** Replaces DNS in tests. */
     lookup?: NameLookup | undefined;
     /** Of libuv. Default: 4. */
     lookupThreads?: number | undefined;

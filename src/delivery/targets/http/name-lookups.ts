@@ -35,7 +35,7 @@ const slowAfterMs = 2000;
 const maxKnown = 8192;
 const knownForMs = 10 * 60_000;
 
-/** What is known of a name that has not been looked up lately; below it are those that answered in time, above it the slow ones. */
+/** State of a name that has not been looked up lately; below it are those that were resolved in time, above it the slow ones. */
 const unknown = 1;
 
 interface Asked {
@@ -45,7 +45,7 @@ interface Asked {
   hostname: string;
   options: LookupOptions & { all: true };
   callbacks: Callback[];
-  /** 0: it answered in time, `unknown`, or above it how often in succession it did not. */
+  /** 0: it was resolved in time, `unknown`, or above it how often in succession it was not. */
   slowness: number;
   sinceMs: number;
 }

@@ -30,7 +30,7 @@ const podToken = 'header.claims-of-the-pod.signature';
 const bearer = { access_token: 'canary-token', expires_in: 3600, ext_expires_in: 3600, token_type: 'Bearer' };
 
 let cloud: CloudHosts;
-/** What answers on the node of a pod: the metadata server of GKE, the agent of EKS. */
+/** Servers on the node of a pod: the metadata server of GKE, the agent of EKS. */
 let node: Receiver;
 let home: string;
 let tokenFile: string;

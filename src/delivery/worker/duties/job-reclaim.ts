@@ -7,7 +7,7 @@ export interface JobReclaimOptions {
   queue: Pick<RedisDeliveryQueue, 'reclaim'>;
 }
 
-/** Duty in one shard: requeues jobs that nobody will finish. */
+/** Duty in one shard: requeues abandoned jobs. */
 export class JobReclaim {
   readonly #options: JobReclaimOptions;
 

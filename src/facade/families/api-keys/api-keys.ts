@@ -146,7 +146,7 @@ export const apiKeys: Family = {
           expiresAt: endMs === null ? undefined : isoTime(endMs),
         } satisfies SpecInputOf<'ApiKey'>;
         const object = await WriteTransaction.run(call, {}, async (write) => {
-          // Nobody has seen the key of a request that was broken off.
+          // The key of an aborted request was never shown.
           const lost = await madeBefore(call, 'ApiKey');
           if (lost !== null) await write.takeBack([lost]);
           return await write.create('ApiKey', { base: slugOf(name, 'key') }, async () => spec);

@@ -14,7 +14,7 @@ import { type Body, bodyOfRecord, changesOf, mergedInto, missingFields, sentBody
 const throttleOff = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
 const retryPolicy = { maxRetries: 3, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 };
 
-/** As the API answers them. */
+/** As the API returns them. */
 const records = {
   source: {
     id: 'src_a',

@@ -29,7 +29,7 @@ export function inexactNumber(json: string): string | null {
   );
 }
 
-/** Names of the members of a record, as the API answered with it, that hold such a number. */
+/** Names of the members of a record, as the API returned it, that hold such a number. */
 export function inexactMembers(answer: string): string[] {
   const all = memberTexts(answer) ?? new Map<string, string>();
   const record = all.get('data') ?? all.get('cronJob');

@@ -31,7 +31,7 @@ export function sealedSecret(call: Call, endpointId: string, secret: string): Pi
   return { sealed: call.services.keyring.seal(secret, context), prefix: secret.slice(0, shownCharacters) };
 }
 
-/** A new Ed25519 key as the store keeps it. Nobody is shown more of it than its public key. */
+/** A new Ed25519 key as the store keeps it. Only its public key is ever shown. */
 export function newSealedKey(call: Call, endpointId: string): WebhookSigningKey {
   const text = newSigningKey();
   const key = ed25519Key(text);
@@ -117,7 +117,7 @@ export const rotateEndpointSecret = operation({
   },
 });
 
-/** What was answered, or would have been, when the endpoint got the secret that it has. */
+/** The response of the request that set the endpoint's current secret, sent or not. */
 function rotated(call: Call, endpoint: WebhookEndpoint): z.input<typeof rotation> {
   const { version, previous } = endpoint.secret;
   const previousSecretExpiresAt = isoTimeOrNull(previous[0]?.validUntilMs ?? null);

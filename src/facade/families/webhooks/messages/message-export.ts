@@ -147,7 +147,7 @@ export const messageExport: Family = {
 /** Rows in batches; what is returned at the end is the cursor for the rest, null when there is none. */
 type Batches = AsyncGenerator<Row[], string | null>;
 
-/** The header goes with the first rows: what fails before them, such as a forged cursor, can still be answered with an error. */
+/** The header goes with the first rows: failures before them, such as a forged cursor, can still be sent as an error. */
 async function* csvPieces(columns: readonly string[], batches: Batches): AsyncGenerator<string> {
   let header = csvLine(columns);
   for await (const rows of batches) {
@@ -194,7 +194,7 @@ function entriesOf({ services, caller, query: { type, cursor } }: ExportCall, fi
   return type === 'events' ? webhookMessages.everyEvent(org, filter, cursor) : webhookMessages.everyMessage(org, filter, cursor);
 }
 
-/** The entries, for as long as somebody waits for the file: a filter that matches rarely has none to send for a million of them. */
+/** The entries, until the client has gone: a filter that matches rarely has none to send for a million of them. */
 async function* whileAwaited<T>(
   entries: AsyncIterable<ListedEntry<T>>,
   { signal }: Pick<ExportCall, 'signal'>,

@@ -38,7 +38,7 @@ export function answerToKeep({ messagesQueued, endpoints }: Pick<EventAnswer, 'm
   return { text: JSON.stringify(kept), keptMs: idempotencyMs };
 }
 
-/** What was answered to the event when it was stored. */
+/** The response to the event when it was stored. */
 export async function firstAnswer(call: Call, eventId: string): Promise<EventAnswer> {
   const text = await call.services.webhookMessages.answer(call.caller.organization.id, eventId);
   if (text === null) return await rebuiltAnswer(call, eventId);
