@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 
-/** What a kubelet leaves, and a chain of somebody else with a name that begins alike; then what `hack/cluster down` runs. */
+/** What a kubelet leaves, and a foreign chain with a name that begins alike; then what `hack/cluster down` runs. */
 const script = `
 set -euo pipefail
 root=$PWD state=$(mktemp -d) bin=$state

@@ -22,7 +22,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Runs these lines of bash after hack/lib/processes.sh, with a state directory of their own; answers what they print. */
+/** Runs these lines of bash after hack/lib/processes.sh, with a state directory of their own; returns what they print. */
 async function bash(lines: string, ...args: string[]): Promise<string> {
   const state = mkdtempSync(join(directory, 'state-'));
   const script = `set -euo pipefail\n. hack/lib/toolchain.sh\n. hack/lib/processes.sh\n${lines}`;

@@ -10,7 +10,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 
-/** A request of a worker that is dead has arrived by then; what the worker held is put back later. */
+/** A request of a worker that is dead has arrived by then; the worker's leases are requeued later. */
 const longestWayMs = 5000;
 const pageSize = 5000;
 
@@ -64,7 +64,7 @@ export class InFlight {
     this.#kills.push({ sent, hasNoOutcome: (id) => held.has(id), receivedByMs: performance.now() + longestWayMs });
   }
 
-  /** `disturb`: workers cannot reach Redis meanwhile, so what they hold before or after it may be put back like that of a dead one. */
+  /** `disturb`: workers cannot reach Redis meanwhile, so their leases before or after it may be requeued like those of a dead one. */
   async workersCutOff(redis: RedisClient, sent: () => number, disturb: () => Promise<void>): Promise<void> {
     const held = new Set<string>();
     const look = (): Promise<boolean> =>

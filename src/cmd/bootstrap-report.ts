@@ -25,7 +25,7 @@ export interface BootstrapReportOptions {
 /** Reports failures of the bootstrap: by a metric, by Events and by readiness. */
 export class BootstrapReport {
   readonly #options: BootstrapReportOptions;
-  /** By what every controller sees in the manifests; null: it has not looked yet. */
+  /** By what every controller sees in the manifests; null: it has not checked yet. */
   #refused: readonly string[] | null = null;
   /** By the rounds of a leader; null: they have not shown it yet. */
   #failed: readonly string[] | null = [];

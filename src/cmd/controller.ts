@@ -69,7 +69,7 @@ import { watchRedis } from './watch-redis.ts';
 
 const leaseName = 'posthorn-controller';
 const retryMs = 1000;
-/** The controller manager looks every 30 seconds which kinds there are. */
+/** The controller manager checks every 30 seconds which kinds there are. */
 const countedAfterMs = 60_000;
 
 /**

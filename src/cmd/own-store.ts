@@ -60,7 +60,7 @@ export class OwnStore {
     return this.#isJudged && this.#refusal === null;
   }
 
-  /** Waits until it is the installation's own, or the process is to stop; looks again every 5 seconds after that. */
+  /** Waits until it is the installation's own, or the process is to stop; retries every 5 seconds after that. */
   async untilOwn(): Promise<void> {
     const { clock, stopping } = this.#context;
     while (!stopping.aborted) {

@@ -6,7 +6,7 @@ const oldestMajorVersion = 7;
 const streamNodeMaxBytes = 512;
 
 /**
- * Looks whether Redis is set up as Posthorn needs it. Throws INVALID_CONFIG when it would lose data
+ * Checks whether Redis is set up as Posthorn needs it. Throws INVALID_CONFIG when it would lose data
  * (an eviction policy) or is too old; warns of what costs memory, and of no limit at all. `memoryLimitBytes`: the configured limit. A Redis that hides its settings is only warned of.
  */
 export async function checkRedisSettings(redis: RedisClient, logger: Pick<Logger, 'warn'>, memoryLimitBytes?: number): Promise<void> {

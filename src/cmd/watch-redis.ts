@@ -20,7 +20,7 @@ export function clockSkewMetric(registry: Registry): Gauge {
 }
 
 /**
- * Looks every 30 seconds at the clock of Redis and, with `settings`, at what `checkRedisSettings` requires, until the process stops: both may change
+ * Checks every 30 seconds the clock of Redis and, with `settings`, what `checkRedisSettings` requires, until the process stops: both may change
  * while it runs. Settings that would lose data make the process not ready.
  */
 export async function watchRedis(link: RedisLink, context: Context, { settings }: { settings: boolean }): Promise<void> {

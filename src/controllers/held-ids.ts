@@ -12,7 +12,7 @@ import type { RetainedOrganizations } from './retained-organizations.ts';
 /** Of an Organization that the controllers have seen: they finalize its deletion. */
 export const purgeFinalizer = 'posthorn.dev/purge';
 
-/** Whether the object is there to stay: one that is being deleted counts as gone. */
+/** Whether the object exists for good: one that is being deleted counts as gone. */
 export function isLive(object: { metadata: ObjectMeta } | undefined): boolean {
   return object !== undefined && object.metadata.deletionTimestamp === undefined;
 }

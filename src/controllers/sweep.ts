@@ -93,7 +93,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
     const gone: string[] = [];
     for (const id of await publisher.ids(kind)) {
       signal.throwIfAborted();
-      // Looked up one by one, as objects come while this runs.
+      // Read one by one, as objects come while this runs.
       const objects = found.flatMap((cache) => cache.byIndex(indexes.id, id));
       if (objects.length > 0 && (kind === 'organization' || (await hasObjectOfItsOwner(options, kind, id, objects)))) continue;
       if (kind === 'organization' && !(await organizations.isOver(id, clock.now()))) continue;
@@ -114,7 +114,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
   await retractGone('organization', [caches.Organization], async (id) => {
     const namespace = caches.retained.get(id)?.namespace ?? null;
     caches.retained.forget(id);
-    // Its record goes last: by it a purge that was broken off is found again.
+    // Its record goes last: an aborted purge is found again by it.
     await purger.purgeOrganization(id, signal);
     await organizations.remove(id, namespace, signal);
   });

@@ -30,7 +30,7 @@ export async function sweepWebhooks({ caches, publisher, webhooks, logger }: Web
     for (const id of await publisher.write(() => webhooks.customResourceIds(org))) {
       signal.throwIfAborted();
       const kind = declared.find(({ cache }) => id.startsWith(kinds[cache.kind].idPrefix));
-      // Looked up one by one, as objects come while this runs.
+      // Read one by one, as objects come while this runs.
       if (kind === undefined || kind.cache.byIndex(indexes.id, id).some((object) => isOf(caches, object, org))) continue;
       try {
         await publisher.write(() => kind.remove(org, id));

@@ -100,7 +100,7 @@ describe('without rules', () => {
     '::ffff:a9fe:a9fe',
     '::808:808',
     '100::1',
-    // Beyond 2000::/3 nothing is given out.
+    // Beyond 2000::/3 nothing is allocated.
     '1::1',
     '100:0:0:1::1',
     '200::1',

@@ -8,7 +8,7 @@ const block = Buffer.allocUnsafeSlow(8192);
 let text = '';
 let used = 0;
 
-/** Random characters of base32 in lower case, with 5 bits each, from the system's generator. They are drawn in blocks, and none is given out twice. */
+/** Random characters of base32 in lower case, with 5 bits each, from the system's generator. They are drawn in blocks, and none is returned twice. */
 export function randomBase32(length: number): string {
   if (used + length > text.length) {
     randomFillSync(block);

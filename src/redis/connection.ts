@@ -96,7 +96,7 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
   return client;
 }
 
-/** Makes ioredis, which looks into its options whenever it connects, find there what the secrets are at that time. */
+/** Makes ioredis, which reads its options whenever it connects, find there what the secrets are at that time. */
 function followSecrets(options: RedisOptions, usesTls: boolean, current: () => RedisSecrets): void {
   const follow = (name: keyof RedisOptions, get: () => unknown) =>
     Object.defineProperty(options, name, { get, enumerable: true, configurable: true });

@@ -41,7 +41,7 @@ interface Following {
 }
 
 /**
- * Runs scripts whose writes a replica shall have before they return, so that they outlive the loss of the primary. Where no replica
+ * Runs scripts whose writes must reach a replica before they return, so that they outlive the loss of the primary. Where no replica
  * follows, and when none acknowledges in time, the write counts all the same: it has been made.
  */
 export class ReplicatedWrites {

@@ -5,7 +5,7 @@ type Issue = z.core.$ZodIssue;
 
 /**
  * The issues of a value as its sender can mend them: of a union those of the alternative that was meant, of a key what is wrong with
- * the key, and of each field the first; what is wrong with it besides shows when that is mended.
+ * the key, and of each field the first; its other errors show when that is corrected.
  */
 export function plainIssues(issues: readonly Issue[]): Issue[] {
   const told = new Set<string>();

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 
-/** A part of the program that shall always run. */
+/** A part of the program that must always run. */
 export interface Component {
   name: string;
   /** Runs until the signal aborts, then ends. Ending or throwing before that is a crash. */

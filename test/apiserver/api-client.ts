@@ -72,7 +72,7 @@ export function collectionOf({ apiVersion, kind, metadata }: NamedObject): strin
   return `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${plural.toLowerCase()}`;
 }
 
-/** Creates or changes the object, whoever owns its fields. */
+/** Creates or changes the object, with any owners of its fields. */
 export function applyObject(plane: ControlPlane, object: NamedObject): Promise<unknown> {
   const path = `${collectionOf(object)}/${object.metadata.name}?fieldManager=test&force=true`;
   return plane.request('PATCH', path, object, 'application/apply-patch+yaml');

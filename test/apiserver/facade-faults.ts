@@ -42,7 +42,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
     status: code,
     body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, ...fields },
   });
-  /** The next `times` writes of destinations, or of another kind, are answered so. */
+  /** The next `times` writes of destinations, or of another kind, get this response. */
   function answerWrites(answer: Answer, { times = Number.POSITIVE_INFINITY, plural = 'destinations' } = {}): void {
     let left = times;
     proxy.fault = ({ method, path }) => (method === 'PATCH' && path.includes(`/${plural}/`) && left-- > 0 ? answer : null);

@@ -141,7 +141,7 @@ const deploymentWith = (pod: object, container: object = {}, metadata: object = 
     },
     metadata,
   );
-/** What somebody else has in the namespace of the installation, as a cluster administrator makes it. */
+/** Objects of others in the namespace of the installation, as a cluster administrator makes them. */
 export const foreignPoolObjects: readonly Attempt[] = [
   networkPolicyOf({}, { name: 'somebodys', ownerReferences: [] }),
   networkPolicyOf({}, { name: 'posthorn-delivery-somebodys', ownerReferences: [] }),

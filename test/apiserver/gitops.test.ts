@@ -44,7 +44,7 @@ describe('resources that a Git-like loop applies', () => {
     const kubeconfig = ['--kubeconfig', world.controlPlane.kubeconfigPath];
     return (await run(join(kubernetesAssets(), 'kubectl'), [...kubeconfig, ...args], { timeout: 60_000 })).stdout;
   };
-  /** As Argo CD and Flux do; without force, so that it fails when anybody else has taken a field. */
+  /** As Argo CD and Flux do; without force, so that it fails when another manager has taken a field. */
   const sync = () => kubectl('apply', '--server-side', `--field-manager=${manager}`, '-f', file);
   /** What the manifests have become, by kind and name. */
   const read = async (): Promise<Map<string, Stored>> => {

@@ -54,7 +54,7 @@ async function isGranted(user: string, namespace: string): Promise<void> {
   await eventually(async () => expect(await isAllowed(controlPlane, user, wish)).toBe(true));
 }
 
-/** A service account with a role in some namespaces; answers its token. */
+/** A service account with a role in some namespaces; returns its token. */
 async function account(
   namespace: string,
   name: string,

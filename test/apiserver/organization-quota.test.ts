@@ -27,7 +27,7 @@ let namespace: string;
 let runs = 0;
 
 beforeAll(async () => {
-  // The controller manager counts what is there; without it a ResourceQuota holds nobody back.
+  // The controller manager counts what is there; without it a ResourceQuota has no effect.
   [plane, redis] = await Promise.all([startControlPlane({ crds: true, controllerManager: true }), startRedis()]);
   await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
   [api, controllersApi] = [kubernetesApi(plane), await controllerApi(plane)];

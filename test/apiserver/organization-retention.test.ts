@@ -59,7 +59,7 @@ test('what an organization has queued waits while it is deleted, and goes out on
   for (const resource of resources) await world.waitUntilReady(resource);
   const { id } = (await find()).status;
   await becomes(200);
-  // Nobody delivers yet.
+  // No worker delivers yet.
   await world.remove(organization);
   await eventually(async () => expect(await find()).toBeNull(), 60_000);
   await becomes(404);

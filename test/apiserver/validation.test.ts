@@ -79,7 +79,7 @@ describe('the API server and admit agree on', () => {
     if (stored.object === undefined) throw new Error(`the object before the change is refused: ${stored.message}`);
     const { name, resourceVersion } = stored.object.metadata;
     const object = wholeObject(each.kind, { ...each.object, metadata: { ...each.object.metadata, resourceVersion } }, name);
-    // What the server answers is an object of the kind that was sent.
+    // The server's response is an object of the kind that was sent.
     const old = stored.object as unknown as ObjectOf<Kind>;
     return expectAlike(each, admit(each.kind, object, old), await client.write(path, object, { name }));
   });

@@ -120,7 +120,7 @@ afterAll(async () => {
 
 const hopByHop = new Set(['connection', 'content-length', 'transfer-encoding']);
 
-/** Answers as debug pages and some error pages do: with all that was sent, also among the headers. */
+/** Responds as debug pages and some error pages do: with all that was sent, also among the headers. */
 function repeat(response: ServerResponse, { path, headers, body }: ReceivedRequest): void {
   for (const [name, value] of Object.entries(headers)) if (!hopByHop.has(name)) response.setHeader(`x-repeated-${name}`, value ?? '');
   response.setHeader('location', `https://receiver.example.com${path}`);

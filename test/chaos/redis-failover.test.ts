@@ -84,7 +84,7 @@ async function shardsOf(node: RedisNode): Promise<number> {
   return has.filter(Boolean).length;
 }
 
-/** Sends while the master with most shards dies and its replica takes over; answers what became of the events. */
+/** Sends while the master with most shards dies and its replica takes over; returns what became of the events. */
 async function failOver(installation: Installation, group: RedisGroup) {
   const sender = new SteadySender(`${installation.url}/ingest/default/shop`, perSecond);
   sender.start();

@@ -13,9 +13,9 @@ export interface ConsoleSuite {
   readonly browser: Browser;
   readonly standalone: Standalone;
   readonly rest: RestClient;
-  /** Makes a resource; answers its id. */
+  /** Makes a resource; returns its id. */
   made(path: string, body: unknown): Promise<string>;
-  /** An event of the source; answers its id. */
+  /** An event of the source; returns its id. */
   sent(source: string, payload: unknown): Promise<string>;
   /** Opens a path below `/console/` in a page with cookies of its own. It closes after the test. */
   open(path: string, options?: Parameters<typeof openPage>[1]): Promise<Page>;

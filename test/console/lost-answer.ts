@@ -29,7 +29,7 @@ export async function heldAnswer(page: Page, path: string): Promise<() => void> 
 
 /** Of the API. `body`: sent instead of that of the page. */
 export async function answerTo(route: Route, body?: unknown): ReturnType<Route['fetch']> {
-  // The browser would send it. Without it the API takes nobody for a reader of the console.
+  // The browser would send it. Without it the API rejects the request of the console.
   const headers = { ...route.request().headers(), 'sec-fetch-site': 'same-origin' };
   const answer = await route.fetch({ headers, ...(body !== undefined && { postData: JSON.stringify(body) }) });
   if (!answer.ok()) throw new Error(`the API answered ${answer.status()}`);

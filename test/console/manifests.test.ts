@@ -83,7 +83,7 @@ test('what Git owns is locked in the form, becomes a patch to copy, and the rest
   const code = page.getByRole('dialog', { name: 'This view as code' });
   expect(await code.textContent()).toMatch(new RegExp(`-X POST '[^']*/manifests/${ofGit.destination}/patch'.*"change":\\{"`, 's'));
   await page.keyboard.press('Escape');
-  // The form restores locked fields: nobody could undo there what was typed.
+  // The form restores locked fields: changes there could not be undone.
   await page.getByRole('button', { name: 'Write a patch' }).click();
   expect([await page.getByLabel('URL').inputValue(), await page.getByLabel('Description').inputValue()]).toEqual([
     'https://hooks.example.com/in',

@@ -15,7 +15,7 @@ export interface ContractWorld {
   readonly document: Schema;
   readonly operations: readonly DescribedOperation[];
   readonly schemas: DocumentSchemas;
-  /** What the facade answered to each example request, by operation. */
+  /** The facade's response to each example request, by operation. */
   readonly examples: ReadonlyMap<string, readonly Answer[]>;
   /** Admin key; the windows of all rate limits restart. */
   newKey(): Promise<string>;

@@ -8,7 +8,7 @@ const resource = z.looseObject({
 });
 const list = z.looseObject({ items: z.array(resource) });
 
-/** What nobody but its owner changes of each resource in the cluster. */
+/** Fields that only its owner changes of each resource in the cluster. */
 export async function allResources(): Promise<Record<string, object>> {
   const { items } = list.parse(JSON.parse(await kubectl(['get', 'posthorn', '--all-namespaces', '-o', 'json'])));
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
-/** Runs kubectl of the PATH with the KUBECONFIG of the environment; answers its standard output, throws with its standard error. */
+/** Runs kubectl of the PATH with the KUBECONFIG of the environment; returns its standard output, throws with its standard error. */
 export async function kubectl(args: readonly string[], input?: string): Promise<string> {
   const child = spawn('kubectl', args, { stdio: ['pipe', 'pipe', 'pipe'] });
   // One that has ended without reading its input reports so by its exit code.

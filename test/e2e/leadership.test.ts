@@ -106,7 +106,7 @@ describe('two controllers', () => {
     const holder = await holderOfLease();
     second.signal('SIGTERM');
     expect(await second.ended).toBe(0);
-    // Nobody waits for the end of a Lease that is given back.
+    // No candidate waits for the end of a Lease that is given back.
     expect(await holderOfLease()).not.toBe(holder);
     await third.waitForOutput(/controllers are running/);
     await changeAll('/third');

@@ -155,7 +155,7 @@ describe('with another encryption key than that under which secrets were stored'
       const read = await rest.send('GET', path);
       expect(read).toMatchObject({ status: 200, body: shown });
       expect([title, (await rest.send('PATCH', path, change)).status]).toEqual([title, 200]);
-      // The write answers before the change is in force when that takes too long.
+      // The write returns before the change is in force when that takes too long.
       await eventually(async () => expect((await rest.send('GET', path)).body).toMatchObject(changed));
     },
   );

@@ -80,7 +80,7 @@ describeInCluster('the permissions of the chart', () => {
   let rest: RestClient;
   const restWith = (key: string) => new RestClient(`http://127.0.0.1:${forward.port}`, key);
 
-  /** It is written, or not, after a second, and the controller looks twice a minute. */
+  /** It is written, or not, after a second, and the controller checks twice a minute. */
   const beginArchiveToNowhere = async () => {
     const key = { name: 'keep', key: 'key' };
     const r2 = { bucket: 'history', endpoint: 'https://nobody.invalid', accessKeyId: 'nobody', secretAccessKeySecretRef: key };
@@ -100,7 +100,7 @@ describeInCluster('the permissions of the chart', () => {
   };
 
   beforeAll(async () => {
-    // The controller looks once a minute whether there is KEDA.
+    // The controller checks once a minute whether there is KEDA.
     await kubectlApply([scaledObjects]);
     const key = await inSystem('get', 'secret', 'posthorn-api-key', '-o', 'jsonpath={.data.api-key}');
     forward = await portForward(system, 'service/posthorn-api', 80);
@@ -254,7 +254,7 @@ describeInCluster('the permissions of the chart', () => {
   test('let the controller say that the recipients of a channel have not confirmed their address', async () => {
     const email = { addresses: ['nobody@nobody.invalid'] };
     await kubectlApply([object('NotificationChannel', 'mails', { type: 'email', email })]);
-    // The controller looks twice a minute.
+    // The controller checks twice a minute.
     await inTenant('wait', '--for=condition=RecipientsConfirmed=False', 'notificationchannel/mails', '--timeout=120s');
     await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=120s');
   }, 240_000);
@@ -295,7 +295,7 @@ describeInCluster('the permissions of the chart', () => {
     const scaledObject = `scaledobject/${name}`;
     const read = async () => withSpec.parse(JSON.parse(await inSystem('get', scaledObject, '-o', 'json')));
     await pool({ autoscaling: { mode: 'keda', min: 1, max: 3, targetBacklogPerPod: 500 } });
-    // The controller looks once a minute whether there is KEDA.
+    // The controller checks once a minute whether there is KEDA.
     await inSystem('wait', '--for=create', scaledObject, '--timeout=120s');
     const made = await read();
     const metric = { format: 'prometheus', valueLocation: 'posthorn_backlog_messages', targetValue: '500' };

@@ -8,7 +8,7 @@ const line = /^(\d+) (accepted|refused|unanswered)\b(.*)$/;
 export interface Sent {
   /** Numbers of the events that were answered with 2xx. */
   accepted: number[];
-  /** Answers that were none of 2xx, as `number status code time`. */
+  /** Responses other than 2xx, as `number status code time`. */
   refused: string[];
   /** Requests without an answer, whatever became of the event; each was sent again. */
   unanswered: number;
@@ -18,7 +18,7 @@ export interface Sent {
 export interface SenderPod {
   /** What it has sent so far. */
   sent(): Promise<Sent>;
-  /** Ends it when each of its events has been accepted; answers with all. */
+  /** Ends it when each of its events has been accepted; returns all. */
   stop(): Promise<Sent>;
 }
 

@@ -294,7 +294,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
   });
 });
 
-/** One that nobody waits for stays in the table of processes when it has ended. */
+/** A process without a waiting parent stays in the process table when it has ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -173,7 +173,7 @@ export class SteadyLoad {
     await this.#waitFor(accepted, deadlineMs);
   }
 
-  /** Ends the sender and waits until all has arrived; answers with what it has sent. */
+  /** Ends the sender and waits until all has arrived; returns what it has sent. */
   async end(deadlineMs = 120_000): Promise<Sent> {
     const sent = await this.#sender?.stop();
     if (sent === undefined) throw new Error('nothing has been sent');

@@ -1,7 +1,7 @@
 -- Finds what mentions one of the texts; reads every key, so it is for tests alone.
 -- ARGV the texts to search for
 -- The owners of ids are left out: they stay, so that no other organization gets the id of something deleted.
--- Answers one line per key that has one, in its name, its value, or a field, member or element: the key and the text.
+-- Returns one line per key that has one, in its name, its value, or a field, member or element: the key and the text.
 local found, cursor = {}, '0'
 local function look(key, value)
   for _, text in ipairs(ARGV) do

@@ -159,7 +159,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     try {
       await kubectl(['wait', '--for=condition=Ready', 'deliverypool/second', ...inSystem, '--timeout=180s']);
       await load.moveTo('second');
-      // Nobody else is there to deliver.
+      // No other worker is there to deliver.
       await scaleTo(0);
       await load.goesOn(60);
       await load.moveTo(null);
@@ -228,7 +228,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await eventually('the worker to be killed', 180_000, () => load.cutOff.length > 0);
       const newest = load.newest();
       await scaleTo(3);
-      // What the killed one held is put back within 15 seconds.
+      // Leases of the killed one are requeued within 15 seconds.
       await eventually('what was cut off to arrive again', 180_000, () => load.cutOff.every((number) => repeated().includes(number)));
       await scaleTo(replicas);
       await load.losesNothing();

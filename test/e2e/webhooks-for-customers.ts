@@ -41,7 +41,7 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
       const text = JSON.stringify({ eventType: 'order.paid', labels: { country: 'at' }, ...more });
       return rest.sendText('POST', '/api/send-event', `${text.slice(0, -1)},"payload":${payload}}`);
     };
-    /** Sends an event to the endpoint alone; answers with its request and the message that it is for. */
+    /** Sends an event to the endpoint alone; returns its request and the message that it is for. */
     const delivered = async (receiver: TlsReceiver, { id: endpointId }: Endpoint): Promise<{ eventId: string; request: TlsRequest }> => {
       const { status, body } = await send({ endpointId });
       expect([status, body.data?.messagesQueued]).toEqual([201, 1]);

@@ -39,7 +39,7 @@ describe('credentials in headers', () => {
       `webhook-endpoints/${endpoint.body.data.id}/test`,
     ]) {
       const { status, text: answer } = await post(path);
-      // A trigger answers without the body, which its executions show.
+      // The response of a trigger lacks the body, which its executions show.
       const text = path.startsWith('cron') ? (await world.request('GET', `/api/${path.replace('trigger', 'executions')}`)).text : answer;
       expect([path, status, text]).toEqual([path, 200, expect.stringContaining('x-api-key')]);
       expect(text).not.toContain(credential.value);

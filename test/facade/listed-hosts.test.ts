@@ -14,7 +14,7 @@ const bucket = (region: string) => `events.s3.${region}.amazonaws.com`;
 let world: FacadeWorld;
 let hosts: CloudHosts;
 let otherKey: string;
-/** Names that the worker has looked up in DNS. */
+/** Names that the worker has resolved by DNS. */
 const resolved: string[] = [];
 
 beforeAll(async () => {

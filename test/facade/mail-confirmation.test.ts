@@ -36,7 +36,7 @@ afterAll(async () => {
   authority.remove();
 });
 
-/** The admin of a new organization with a channel to these addresses, and how its test is answered. */
+/** The admin of a new organization with a channel to these addresses, and the response of its test. */
 async function channelOf(organization: string, ...addresses: string[]) {
   await world.addOrganization(organization);
   const key = await world.addKey(organization);
@@ -48,7 +48,7 @@ async function channelOf(organization: string, ...addresses: string[]) {
   return async () => (await world.request('POST', `/api/notification-channels/${id}/test`, { key })).body;
 }
 
-/** E-mails that `run` brings, and what it answers. */
+/** E-mails that `run` causes, and its result. */
 async function mailsOf<T>(run: () => Promise<T>) {
   const before = smtp.mails.length;
   const answer = await run();

@@ -54,7 +54,7 @@ async function expectConditions(
   });
 }
 
-/** A route to `gated`; answers how to send an event to it. */
+/** A route to `gated`; returns how to send an event to it. */
 async function routeTo(slug: string, key: string, fields: object = {}): Promise<() => Promise<string>> {
   const { id: sourceId } = await world.create('sources', {}, key);
   const { body } = await world.request('GET', '/api/destinations/gated', { key });

@@ -54,9 +54,9 @@ describe('a process that dies at any of its writes, to the store, the lock or th
   }
   interface Case {
     send: Sent;
-    /** What the equal request answers that is sent once more; it may find that all is done. */
+    /** The result of the equal request that is sent once more; it may find that all is done. */
     repeated: readonly number[];
-    /** After the next process has looked and before the request is repeated: all of it or nothing. */
+    /** After the next process has checked and before the request is repeated: all of it or nothing. */
     checkWhole?(): Promise<void>;
     /** At the end. */
     check(answer: Answer): Promise<void>;

@@ -9,7 +9,7 @@ import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { isWebhook, pool, type Step, steps } from './generated-steps.ts';
 
-/** `POSTHORN_FAULT_RUNS=200` looks longer, with another seed each time. */
+/** `POSTHORN_FAULT_RUNS=200` runs longer, with another seed each time. */
 const wantedRuns = process.env['POSTHORN_FAULT_RUNS'];
 const numRuns = wantedRuns === undefined ? 6 : wantedRuns === 'all' ? 200 : Number(wantedRuns);
 const runs = { numRuns, ...(wantedRuns === undefined ? { seed: 20_261_121 } : {}) };

@@ -5,7 +5,7 @@ import { FaultyWatches } from '../support/faulty-watches.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { type Lifetime, lifetime, stages } from './lifetime.ts';
 
-/** `POSTHORN_FAULT_RUNS=50` looks longer. */
+/** `POSTHORN_FAULT_RUNS=50` runs longer. */
 const wantedRuns = Number(process.env['POSTHORN_FAULT_RUNS'] ?? 2);
 const seeds = Array.from({ length: Number.isNaN(wantedRuns) ? 100 : wantedRuns }, (_, i) => i + 1);
 const timeoutMs = 120_000 + seeds.length * 10_000;

@@ -60,7 +60,7 @@ export async function openPage(browser: Browser, { movesClock = false, ...option
   page.on('console', (message) => {
     const { url } = message.location();
     const isAnswerOfApi = message.text().startsWith('Failed to load resource') && /\/api\//.test(url);
-    // Another network of the machine came or went: the browser breaks off what it reads ahead.
+    // Another network of the machine came or went: the browser aborts what it reads ahead.
     const isOfMachine = message.text().includes('net::ERR_NETWORK_CHANGED');
     if (message.type() === 'error' && !isAnswerOfApi && !isOfMachine) errors.push(`${message.text()} (${url})`);
   });

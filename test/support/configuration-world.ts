@@ -48,7 +48,7 @@ export interface ConfigurationWorldOptions {
 }
 
 const stepMs = 500;
-/** More than any wait between a cause and its effect, but for the periodic looks and long backoffs. */
+/** More than any wait between a cause and its effect, but for resyncs and long backoffs. */
 const quietMs = 6500;
 /** More than any period of a full resync, and than the longest backoff. */
 const resyncMs = 725_000;

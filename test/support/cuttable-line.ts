@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A TCP line to a server that can be cut and mended. */
+/** A TCP line to a server that can be cut and restored. */
 export interface CuttableLine {
   readonly port: number;
   /** Resets all connections and refuses new ones. */

@@ -29,7 +29,7 @@ export interface DeliverySuite {
   /** Starts a worker as a process of its own, which reads the records that are published in Redis. */
   program(): Promise<Program>;
   receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver>;
-  /** Accepts an event for the route `rte_a` and the destination `dst_a`; answers the id of its message. */
+  /** Accepts an event for the route `rte_a` and the destination `dst_a`; returns the id of its message. */
   send(): Promise<string>;
   /** Waits until the delivery matches. */
   becomes(messageId: string, expected: object): Promise<void>;

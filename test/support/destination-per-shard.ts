@@ -4,7 +4,7 @@ import { newEvent } from './new-event.ts';
 import type { RecordRegistry } from './record-registry.ts';
 import { destinationRecord, routeRecord } from './records.ts';
 
-/** Puts a destination into each shard, and a route to all of them; each call of what it answers is another event for them. */
+/** Puts a destination into each shard, and a route to all of them; each call of the result is another event for them. */
 export function destinationPerShard(registry: RecordRegistry, shards: number, urlOf: (shard: number) => string): () => NewEvent {
   const destinations = Array.from({ length: shards }, (_, shard) => ({ id: `dst_${shard}`, shard }));
   for (const { id, shard } of destinations) registry.put('destination', destinationRecord({ url: urlOf(shard) }, { id, shard }));

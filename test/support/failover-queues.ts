@@ -38,7 +38,7 @@ export class FailoverQueues {
     return `${this.#prefix}{s${shard}}:`;
   }
 
-  /** Accepts an event; answers the id of its only message. */
+  /** Accepts an event; returns the id of its only message. */
   async send(destinationId: string, shard: number): Promise<string> {
     const messageId = newTimedId('msg_', shard, Date.now());
     const targets = [{ messageId, routeId: 'rte_a', destinationId, shard, maxAttempts: 3 }];

@@ -24,7 +24,7 @@ const run = promisify(execFile);
 const manifest = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
 export type Manifest = z.output<typeof manifest>;
 
-/** Runs helm; answers its standard output. Rejects with its complaint. */
+/** Runs helm; returns its standard output. Rejects with its error. */
 export async function helm(...args: string[]): Promise<string> {
   const { stdout } = await run(join(chartTools, 'bin/helm'), args, { maxBuffer: 64 * 1024 * 1024 });
   return stdout;

@@ -201,7 +201,7 @@ export class IngestUnderTest {
     });
   }
 
-  /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes, or it is enough. */
+  /** Writes the pieces to a bare socket, one per 20 ms; returns what came back until the other side closes, or it is enough. */
   async sendRaw(pieces: Iterable<string | Buffer>, isEnough: (received: string) => boolean = () => false): Promise<string> {
     const socket = connect(this.#port, '127.0.0.1');
     let received = '';

@@ -6,7 +6,7 @@ import type { CompleteStore, Key } from '../../src/store/store.ts';
 /** At which of its writes a process dies: before that is made, or before its answer comes. Or as soon as so many writes have changed something. */
 export type Death = { write: number; when: 'before' | 'after' } | { changes: number };
 
-/** What a write answers, and whether it has changed anything. */
+/** The result of a write, and whether it has changed anything. */
 interface Written<T> {
   answer: T;
   isChange: boolean;

@@ -1,6 +1,6 @@
 // A process that uploads twice to a store with the identity that its environment gives it, as a delivery pod does:
 //   node test/support/platform-upload.ts STORE ADDRESS
-// STORE is the record of the store as JSON. Every name is looked up as ADDRESS; NODE_EXTRA_CA_CERTS holds who vouches for it.
+// STORE is the record of the store as JSON. Every name is resolved to ADDRESS; NODE_EXTRA_CA_CERTS holds its certificate authorities.
 import dns from 'node:dns';
 import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -55,7 +55,7 @@ describe('the ports that are chosen', () => {
     const got = asked.flatMap(({ stdout }) => JSON.parse(stdout) as number[]);
     expect(got.length).toBeGreaterThan(0);
     expect(got.length).toBe(new Set(got).size);
-    // Now that those processes have ended, the ports are anybody's again.
+    // Now that those processes have ended, the ports are free again.
     expect(ports.filter((port) => reservePort(port, { directory }))).toEqual(ports);
     expect(ports.filter((port) => reservePort(port, { directory }))).toEqual([]);
     rmSync(directory, { recursive: true });

@@ -73,7 +73,7 @@ function ephemeralPorts(): PortRange {
 
 /**
  * Whether the port is `ownerPid`'s from now on. Suites run in several processes: each puts a file of its own into the directory of the port, and
- * then checks for those of others; of two who come together one at least sees the other. Nobody removes a file that may count.
+ * then checks for those of others; of two who come together one at least sees the other. A file that may count is never removed.
  */
 export function reservePort(port: number, { ownerPid = process.pid, directory = reservations } = {}): boolean {
   const ofPort = join(directory, String(port));

@@ -192,7 +192,7 @@ async function offeredNodes(client: Redis): Promise<Set<string>> {
 }
 
 /**
- * Moves the slots of these keys from the first master that has one to another, as `redis-cli --cluster reshard` does; answers how
+ * Moves the slots of these keys from the first master that has one to another, as `redis-cli --cluster reshard` does; returns how
  * many. All in one direction: slots that move to and fro faster than the nodes notify each other end with two owners.
  */
 export async function moveSlots(

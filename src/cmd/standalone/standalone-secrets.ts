@@ -58,7 +58,7 @@ function keep(file: string, make: () => string): { text: string; isNew: boolean 
   const beside = `${file}.${randomUUID()}`;
   try {
     writeFileSync(beside, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    // An empty file is what a write that was broken off has left.
+    // An empty file is left by an aborted write.
     if (kept === '') renameSync(beside, file);
     else link(beside, file);
     const first = textOf(file) ?? text;

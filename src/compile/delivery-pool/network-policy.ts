@@ -7,7 +7,7 @@ export interface Reach {
   ports: readonly number[];
   /** Networks that deliveries may reach. */
   cidrs: readonly string[];
-  /** Deliveries may reach hosts that are known by name alone, so every private address must be open; the worker itself looks closer. */
+  /** Deliveries may reach hosts that are known by name alone, so every private address must be open; the worker itself checks closer. */
   hasHosts: boolean;
 }
 

@@ -38,7 +38,7 @@ interface History {
 }
 
 /**
- * How many pods a pool shall have: so many that each has its target of the backlog, and one more while messages get old although all pods
+ * Desired pods of a pool: so many that each has its target of the backlog, and one more while messages get old although all pods
  * work. Up at once, at most twofold; down slowly. Forgets with the process: a new one goes down only after its own window.
  */
 export class BacklogScaler {

@@ -54,7 +54,7 @@ export class PoolObjectsClient {
     return this.#setReplicas(pool, deployment, 0, 'posthorn-drain');
   }
 
-  /** Deletes objects that the pool may have and shall not. */
+  /** Deletes optional objects that the pool must no longer have. */
   async deleteUnwanted(pool: Pool, found: Found, wanted: readonly OwnedObject[]): Promise<void> {
     const unwanted = optionalKinds.filter((kind) => !wanted.some((object) => object.kind === kind));
     await Promise.all(unwanted.map((kind) => this.delete(pool, found, kind)));

@@ -31,7 +31,7 @@ beforeEach(async () => {
   offsetMs = Date.UTC(2026, 10, 25, 12, 0, 0) - systemClock.now();
   await redis.client.flushall();
   store = new MemoryStore(systemClock);
-  // The controllers' own look has the time of the system: the one of the test looks alone.
+  // The controllers' own check has the time of the system: the one of the test runs alone.
   const mailBudgets = { onDayOf: () => Promise.reject(new Error('not asked')) };
   controllers = startControllers({ store, redis: redis.client, prefix, mailBudgets });
   watch(null);

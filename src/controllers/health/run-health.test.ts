@@ -106,7 +106,7 @@ beforeEach(() => {
 });
 afterEach(() => stop());
 
-/** Writes after the first `skipped` ones: one of each object, within the promised time, and each status is as it shall be. */
+/** Writes after the first `skipped` ones: one of each object, within the promised time, and each status is as expected. */
 async function expectPromptWrites(state: CircuitState, changedAtMs: number, skipped: number): Promise<void> {
   const made = writes.slice(skipped);
   expect(made.map(({ name }) => name).sort()).toEqual(['shop', ...routeNames].sort());

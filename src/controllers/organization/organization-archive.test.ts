@@ -17,7 +17,7 @@ import { idOf } from '../held-ids.ts';
 const prefix = 'test:';
 const options = { manager: 'test', force: true };
 const archive = { destinationRef: { name: 'keep' } };
-/** Looks often, and sees the time of the system. */
+/** Checks often, and sees the time of the system. */
 const hasty: Clock = { ...systemClock, now: () => systemClock.now(), sleep: (_, signal) => systemClock.sleep(20, signal) };
 let redis: RedisServer;
 let store: MemoryStore;

@@ -90,7 +90,7 @@ export class OrganizationNamespaces {
     return namespace !== null && isLive(namespace) && !this.#isProtected(spec.namespace, namespace) && wasMadeFor(metadata, namespace);
   }
 
-  /** Whether the namespace is there to stay and is this organization's. */
+  /** Whether the namespace exists for good and is this organization's. */
   async isOf({ metadata, spec }: PosthornObject<'Organization'>): Promise<boolean> {
     const namespace = await this.#read(spec.namespace);
     if (namespace === null || !isLive(namespace) || this.#isProtected(spec.namespace, namespace)) return false;

@@ -185,7 +185,7 @@ export class OrganizationReconciler {
       return {};
     }
     const right = (await rights?.ensure(object)) ?? { state: 'granted' };
-    // The record names any pool but the default one for as long as that may serve it: whatever is broken off is done again.
+    // The record names any pool but the default one for as long as that may serve it: an aborted run is repeated.
     if (pool.pool === null && published?.deliveryPool !== undefined) await pools?.assign(id, defaultPool);
     await publisher.publish('organization', record);
     this.#options.caches.retained.forget(id);

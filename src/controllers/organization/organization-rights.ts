@@ -59,7 +59,7 @@ export class OrganizationRights {
     this.#options = options;
   }
 
-  /** Makes the bindings what they should be, and looks whether they count. Throws what is no refusal, such as CONFLICT and UNAVAILABLE. */
+  /** Makes the bindings what they should be, and checks whether they count. Throws what is no refusal, such as CONFLICT and UNAVAILABLE. */
   async ensure(organization: Organization): Promise<RightsState> {
     const { uid } = organization.metadata;
     try {

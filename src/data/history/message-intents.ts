@@ -10,7 +10,7 @@ import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
 import { type QuotaSteps, quotaStep } from '../intake/quota-steps.ts';
 import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 
-/** What shall be done to messages, which may lie in several shards. */
+/** A planned operation on messages, which may lie in several shards. */
 export interface Intent {
   /** Two intents with the same id are the same one, whatever else they contain: the first counts. */
   id: string;
@@ -66,7 +66,7 @@ export class MessageIntents {
     this.#unfinished = new RecoveryScanner({ ...options, key: unfinishedIntentsKey(options.prefix) });
   }
 
-  /** To be called before `begin`: who finishes what is left looks there. */
+  /** To be called before `begin`: recovery searches there. */
   announce(account: string): Promise<void> {
     return this.#unfinished.announce(account);
   }

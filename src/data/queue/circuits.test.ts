@@ -93,7 +93,7 @@ test('the scripts move a circuit as the state machine says', async () => {
             expected = circuitAfter(expected, { type: 'tick', atMs: Number.MAX_SAFE_INTEGER }, { ...setting, cooldownSeconds });
           } else if (expected.state !== 'open') {
             for (const _ of each.results) await acceptor.accept(newEvent());
-            // Half open it gives out no more than probes.
+            // Half open it leases no more than probes.
             const { jobs } = await queue.dequeue('w1', each.results.length);
             expect(jobs.map(({ target }) => target.circuitGeneration)).toEqual(jobs.map(() => expected.generation));
             const settlements = jobs.map((job, i) => {

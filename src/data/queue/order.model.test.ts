@@ -77,7 +77,7 @@ class Run {
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   readonly #setting: { inOrder: boolean; paused: boolean; mode: TargetSetting['throttle']['mode'] };
   #revision = 1;
-  /** Keys of messages that were never given out, or came back to this lane, in its order. */
+  /** Keys of messages that were never leased, or came back to this lane, in its order. */
   #fresh: string[] = [];
   /** Those that come first: in the lane of retries, or in `due`. */
   readonly #retries = new Set<string>();

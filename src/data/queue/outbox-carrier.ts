@@ -27,7 +27,7 @@ const scripts = {
 };
 const entriesPerRead = 64;
 
-/** How many messages are made side by side by scripts with few, of events with few. */
+/** How many messages scripts with few, of events with few, make concurrently. */
 const messagesSideBySide = 50;
 /** After a script with as many as it may have, or for an event with many: Redis serves others meanwhile. */
 const pausesPerScript = 2;

@@ -92,7 +92,7 @@ export class RedisDeliveryQueue {
   readonly #mark: string;
   readonly #chunks: PayloadChunks;
 
-  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it gives out. */
+  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it leases. */
   constructor({
     redis,
     payloads = redis,

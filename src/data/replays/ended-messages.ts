@@ -21,7 +21,7 @@ interface EndedMessagesOptions {
   lookEveryMs?: number;
 }
 
-/** What a look has found. */
+/** The result of a check. */
 interface Look {
   /** With the ends counted. */
   state: ReplayState;

@@ -58,7 +58,7 @@ export class EventQueueing {
     }
   }
 
-  /** What keeps the target from taking a message, or how often it tries one. Looked up once for each target. */
+  /** Why the target takes no message, or how often it tries one. Read once for each target. */
   async #standing(known: Map<string, Standing>, org: string, { routeId, destinationId, shard }: EventOriginal): Promise<Standing> {
     const { routing, circuits, clock } = this.#options;
     const key = `${routeId} ${destinationId}`;

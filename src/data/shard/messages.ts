@@ -45,7 +45,7 @@ export interface NewEvent {
   notBeforeMs?: number;
   /** Absent: it came through a source. */
   webhook?: WebhookEventPart;
-  /** One per (route, destination) that shall receive it; `subscription` is that of a webhook endpoint. */
+  /** One per receiving (route, destination); `subscription` is that of a webhook endpoint. */
   targets: {
     messageId: string;
     routeId: string;

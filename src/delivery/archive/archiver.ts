@@ -55,7 +55,7 @@ export class Archiver {
     this.#loop = this.#run();
   }
 
-  /** Breaks off what is being written; another worker writes it again, under the same names. */
+  /** Aborts what is being written; another worker writes it again, under the same names. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#stopListening();

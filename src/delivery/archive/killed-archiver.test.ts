@@ -48,7 +48,7 @@ test('workers that are killed while they write an archive lose no message and wr
         hasMore = pruned.hasMore;
       }
     };
-    /** What a dead worker held would be given out after 150 s. */
+    /** Leases of a dead worker would end after 150 s. */
     const holdEnds = () => redis.client.zadd(`${base}az`, 'XX', 0, 'org_a');
     let worker = await startWorker();
     await eventually(async () => expect(await redis.client.exists(`${base}arc`)).toBe(1), 60_000);

@@ -62,7 +62,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
 /** Of the time after which an endpoint is disabled; the largest first. */
 const warnedAtPercent = [90, 70, 50];
 
-/** Disables the endpoint if every attempt has failed for as long as its plan allows, and warns of that before. Where Redis does not answer, the next failed attempt looks again. */
+/** Disables the endpoint if every attempt has failed for as long as its plan allows, and warns of that before. Where Redis does not answer, the next failed attempt retries. */
 async function disableFailing(
   plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs' | 'warnOfDisabling'>,
   messageId: string,

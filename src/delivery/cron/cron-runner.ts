@@ -40,7 +40,7 @@ export class CronRunner {
     this.#loop = Promise.all([this.#takeLoop(), this.#bellLoop()]);
   }
 
-  /** Takes no more runs; those under way are broken off, and recorded as failed, after `graceMs`. */
+  /** Takes no more runs; those under way are aborted, and recorded as failed, after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     this.#options.bell.close();

@@ -81,7 +81,7 @@ export class TargetConfigSync {
     return work;
   }
 
-  /** Looks soon at paused targets and at what was deleted. */
+  /** Schedules a review of paused targets and of what was deleted. */
   review(): void {
     this.#reviewIn(gatherMs);
   }

@@ -4,7 +4,7 @@ import type { Plan } from '../../core/records.ts';
 import { type RateLimiter, type RateLimitState, tellRate } from '../../data/intake/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
-/** What is counted apart from each other: requests, those that send events, and fetches of payloads by their receivers, which have no credentials. */
+/** What is counted separately: requests, those that send events, and fetches of payloads by their receivers, which have no credentials. */
 export type Counted = 'request' | 'send' | 'fetch';
 
 /**

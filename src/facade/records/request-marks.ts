@@ -18,7 +18,7 @@ export function placeUnder(call: Call, mark: string, { metadata }: PosthornObjec
   return own !== mark || place === undefined || isOlder ? null : Number(place);
 }
 
-/** What an equal request that was broken off has made: the object, which may lack its Secret. */
+/** What an equal, aborted request has made: the object, which may lack its Secret. */
 export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
   const { idempotency } = call;
   if (idempotency?.isTakenOver !== true) return null;

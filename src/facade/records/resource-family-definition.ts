@@ -60,7 +60,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   filter(query: z.output<Query>, call: Call): ((object: ObjectOf<K>) => boolean) | Promise<(object: ObjectOf<K>) => boolean>;
   toItem(object: ObjectOf<K>, call: Call): Promise<object>;
   toRecord(object: ObjectOf<K>, call: Call): Promise<object>;
-  /** The whole spec that the resource shall have. Runs again when the object has changed meanwhile. */
+  /** The whole new spec of the resource. Runs again when the object has changed meanwhile. */
   toSpec(input: SpecInput<K, Body>): Promise<Spec>;
   /** Kinds whose caches must be up to date while a spec is made; creates and changes then run one at a time per organization. */
   writesLookAt?: readonly ServedKind[];

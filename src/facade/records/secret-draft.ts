@@ -25,7 +25,7 @@ export function generatedSecret({ name, key }: SecretKeyRef, slug: string): stri
   return isGenerated ? (/^(.+)-[a-z2-7]{8}$/.exec(key)?.[1] ?? null) : null;
 }
 
-/** The value behind a reference that an equal request has made as its first one, before it was broken off; null for any other. */
+/** The value behind a reference that an equal request has made as its first one, before it was aborted; null for any other. */
 export async function secretMadeBefore(call: Call, object: SecretOwner, ref: SecretKeyRef): Promise<string | null> {
   return call.idempotency?.isTakenOver === true && ref.key.endsWith(`-${keySuffix(call, 0)}`) ? await readSecret(call, object, ref) : null;
 }

@@ -185,7 +185,7 @@ export class WriteTransaction {
     for (const route of await (others.length <= 1 ? carryOut : carryOutLogged)(this.#call, begun, this.#record)) this.#shown(route);
   }
 
-  /** Counts as written here what an equal request made before it was broken off. Null when that lacks a Secret: then it goes, and its slug is free. */
+  /** Counts as written here what an equal request made before it was aborted. Null when that lacks a Secret: then it goes, and its slug is free. */
   async adopt<K extends ServedKind>(made: ObjectOf<K>): Promise<ObjectOf<K> | null> {
     const call = this.#call;
     const timeoutMs = Math.max(call.services.inForceTimeoutMs, lateSecretMs);

@@ -36,7 +36,7 @@ interface Follower {
 /**
  * Follows the log of changes for all watches of this process over one blocking connection, which is open while somebody
  * watches. All watches end EXPIRED when changes are missing, when the store was recreated, and when Redis does not respond: after a failover that has
- * lost changes, their revisions are given out again.
+ * lost changes, their revisions are assigned again.
  */
 export class ChangeFollower {
   readonly #options: ChangeFollowerOptions;

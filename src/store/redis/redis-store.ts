@@ -10,7 +10,7 @@ export interface RedisStoreOptions {
   redis: RedisClient;
   /** Makes a connection for blocking reads of `blockMs`; the store connects and closes it. */
   openBlocking: () => RedisClient;
-  /** For changes that a replica of Redis shall have before they return; absent: none is waited for. */
+  /** For changes that must reach a replica of Redis before they return; absent: none is waited for. */
   writes?: ReplicatedWrites;
   /** Seals the values of Secrets. */
   keyring: Keyring;

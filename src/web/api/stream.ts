@@ -49,7 +49,7 @@ const maxSeen = 2000;
 const silenceMs = 40_000;
 
 /**
- * Follows the live stream until `signal` aborts. One window of the browser at a time has it, the one that was looked at last, and the others that
+ * Follows the live stream until `signal` aborts. One window of the browser at a time has it, the one that was focused last, and the others that
  * follow the same get their rows from it. After a disconnect it resumes.
  */
 export async function followStream(

@@ -1,4 +1,4 @@
-/** Ids that are looked up at once. */
+/** Ids that are opened at once. */
 export const maxIds = 50;
 /** The pattern of an id. Names such as `order_paid` are shorter. */
 export const idPattern = '[a-z]{2,5}_[a-z0-9]{20,}';

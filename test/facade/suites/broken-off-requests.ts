@@ -8,7 +8,7 @@ import { withOther } from '../../support/with-other.ts';
 import { breakOff } from '../broken-off.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** Requests with an Idempotency-Key that were broken off before their answer was kept, with any store behind the API. */
+/** Requests with an Idempotency-Key that were aborted before their answer was kept, with any store behind the API. */
 export function describeBrokenOffRequests(start: (around: (store: CompleteStore) => CompleteStore) => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   let lostKind: Kind | null = null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { FacadeWorld } from '../facade-world.ts';
 
-/** When a deletion is answered, with any store behind the API. */
+/** When a deletion returns, with any store behind the API. */
 export function describeDeletions(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   beforeAll(async () => {

@@ -17,11 +17,11 @@ export interface MessagesWorld {
   readonly queue: RedisDeliveryQueue;
   /** Of an application of its own unless one is given. */
   endpoint(applicationId?: string): Promise<WebhookEndpoint>;
-  /** Sends an event to the endpoints; answers the ids of its messages. */
+  /** Sends an event to the endpoints; returns the ids of its messages. */
   send(endpoints: readonly WebhookEndpoint[], more?: Parameters<typeof newWebhookEvent>[2]): Promise<string[]>;
   /** Removes what has ended; dead letters stay that are no older than so many ms. */
   prune(deadLettersMs: number): Promise<void>;
-  /** Takes all that is queued and ends it so; answers the ids. */
+  /** Takes all that is queued and ends it so; returns the ids. */
   end(outcome: Outcome): Promise<string[]>;
   /** Removes all messages. */
   clear(): Promise<void>;

@@ -15,7 +15,7 @@ import { shardBase } from '../../../data/shard/shard-keys.ts';
 
 const mebibyte = 1024 * 1024;
 const retryPolicy = { maxRetries: 1000, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
-/** Broken off after 2 s. */
+/** Aborted after 2 s. */
 const endless = `$match("${'a'.repeat(50)}!", /^(a+)+$/)`;
 
 let store: StoreServer;
@@ -154,7 +154,7 @@ test('a batch whose transforms are all broken off ends in passes, and other ware
     Math.max(...(await endsMs('org_a', own)), ...(await endsMs('org_b', foreign))),
   );
   expect((await suite.reader.delivery('org_a', slow[0] ?? ''))?.lastErrorMessage).toContain('stopped');
-  // Code that is broken off uses up no attempt; a machine that lets none compute does.
+  // Aborted code uses up no attempt; a machine that lets none compute does.
   const attempts = await suite.reader.attempts('org_a', slow[0] ?? '');
   expect(attempts.filter(({ errorMessage }) => errorMessage?.startsWith('no transform of the batch has come to an end') !== true)).toEqual(
     [],

@@ -44,7 +44,7 @@ export async function explainCronJob(call: Call, job: PosthornObject<'HttpCronJo
   };
 }
 
-/** Looks in the first 1,000 cron jobs of the organization. Null: none of them has such an execution. */
+/** Searches the first 1,000 cron jobs of the organization. Null: none of them has such an execution. */
 export async function explainExecution(call: Call, id: string): Promise<Explanation | null> {
   const jobs = cachedObjects(call, 'HttpCronJob').slice(0, maxJobs);
   const inForce = (await idsInForce(jobs, call)).filter((each) => each !== null);

@@ -28,7 +28,7 @@ export interface RouteImportPlan {
 }
 
 export interface KnownRoutes {
-  /** What an equal request that was broken off has made, by the index of the record. */
+  /** What an equal, aborted request has made, by the index of the record. */
   readonly made: ReadonlyMap<number, Route>;
   /** The others. */
   there(): Route[];

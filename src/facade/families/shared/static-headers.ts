@@ -122,7 +122,7 @@ function literalOf(header: HeaderSpec | undefined): string | null {
   return carriesCredential({ name: header.name, value: header.value }) ? header.value : null;
 }
 
-/** Whether a header of the object, and of the spec that it shall have, waits for its credential since it was imported without. */
+/** Whether a header of the object, and of its new spec, waits for its credential since it was imported without. */
 export async function lacksHeader(call: Call, object: SecretOwner, before: readonly HeaderSpec[] = [], after = before): Promise<boolean> {
   const refs = before.flatMap(({ valueSecretRef: ref }) => (ref === undefined ? [] : [ref]));
   for (const { value, valueSecretRef: ref } of after) {

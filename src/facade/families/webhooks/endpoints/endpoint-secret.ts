@@ -94,7 +94,7 @@ export const rotateEndpointSecret = operation({
     for (let attempt = 1; ; attempt++) {
       const endpoint = await findEndpoint(call, call.params['id'] ?? '');
       refuseManaged('endpoint', endpoint);
-      // By an equal request that was broken off.
+      // By an equal request that was aborted.
       if (call.idempotency?.isTakenOver === true && endpoint.secret.rotatedBy === rotatedBy) return rotated(call, endpoint);
       const nowMs = call.services.clock.now();
       const validUntilMs = gracePeriodSeconds === 0 ? null : nowMs + gracePeriodSeconds * 1000;

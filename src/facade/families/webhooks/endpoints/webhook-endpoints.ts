@@ -22,7 +22,7 @@ import { newEndpointSecret, newSealedKey, openedSecret, rotateEndpointSecret, se
 import { testEndpoint } from './endpoint-test.ts';
 import { findEndpoint } from './find-endpoint.ts';
 
-/** How often a list looks further for endpoints in a rare state of the circuit. */
+/** How often a list continues its search for endpoints in a rare state of the circuit. */
 const secretWarning = 'Store the secret now: it is not shown again.';
 
 const readOnly = Object.keys(endpointRecord.shape).filter((field) => !(field in endpointChangeBody.shape));
@@ -132,7 +132,7 @@ export const webhookEndpoints: Family = {
           ...(needsKey(rest) && { sealSigningKey: (id: string) => newSealedKey(call, id) }),
           sealHeaders: (id) => sealedEndpointHeaders(call, { org, id }, headers),
         });
-        // Another one, when an equal request that was broken off has made it.
+        // Another one, when an equal, aborted request has made it.
         return { data: { ...(await toEndpoint(endpoint, call)), secret: openedSecret(call, endpoint) }, warning: secretWarning };
       },
     }),

@@ -150,7 +150,7 @@ export async function findMessage({ services, caller, params: { id: wanted = '' 
 
 /**
  * Makes a new message of that of the path, unless `refuse` throws. PAYLOAD_NOT_FOUND when its payload is gone, and QUOTA_EXCEEDED. With an
- * Idempotency-Key an equal request that was broken off is finished instead.
+ * Idempotency-Key an equal, aborted request is finished instead.
  */
 export async function resend(call: Call, refuse: (message: WebhookMessageView) => void): Promise<z.input<typeof resent>> {
   const { services, caller, params } = call;
