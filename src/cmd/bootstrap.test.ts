@@ -157,7 +157,7 @@ test('no admin key comes into the organization of another installation that has 
   for (const name of [namespace, 'two']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
   await store.apply({ kind: 'Organization', metadata: { name: 'two' }, spec: { namespace: 'two' } }, owner);
   start('two');
-  await eventually(() => expect(complaints).toEqual(['the admin key: the Organization two is of the installation default']));
+  await eventually(() => expect(complaints).toEqual(['the admin key: the Organization two belongs to the installation default']));
   expect((await store.list('ApiKey')).items).toEqual([]);
 });
 

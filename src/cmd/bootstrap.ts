@@ -177,7 +177,7 @@ class Bootstrap {
     if (organization === null) return false;
     const { spec } = organization;
     if (installationOf(organization) !== installation)
-      throw new PosthornError('CONFLICT', `the Organization ${installation} is of the installation ${installationOf(organization)}`);
+      throw new PosthornError('CONFLICT', `the Organization ${installation} belongs to the installation ${installationOf(organization)}`);
     const object = adminKeyObject(spec.namespace, key, 'Admin key of the installation');
     const isAnother = this.#adminKey !== null && this.#adminKey !== key;
     if (isAnother) this.#there.delete(idOf(object.kind, object.metadata));

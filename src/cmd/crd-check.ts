@@ -33,7 +33,7 @@ const document = z.object({
  * CustomResourceDefinitions lack without a word, so a controller with earlier ones is not ready.
  */
 export async function checkCrds(api: KubernetesApi, { clock, logger, readiness, stopping }: RoleContext): Promise<void> {
-  const judge = lastingComplaint(
+  const report = lastingComplaint(
     { logger, readiness },
     { check: 'crds', message: 'the CustomResourceDefinitions are of an earlier release' },
   );
@@ -42,7 +42,7 @@ export async function checkCrds(api: KubernetesApi, { clock, logger, readiness, 
     try {
       const complaints = await crdComplaints(api);
       isCurrent = complaints.length === 0;
-      judge(isCurrent ? null : complaints.join('; '));
+      report(isCurrent ? null : complaints.join('; '));
     } catch (error) {
       // The caches report that the API server does not answer.
       logger.debug({ err: error }, 'the kinds of the API server cannot be read');

@@ -9,6 +9,6 @@ export function setLookupThreads(): void {
 
 /** How many threads libuv has. */
 export function lookupThreads(): number {
-  const said = Number(process.env[variable]);
-  return Number.isInteger(said) && said > 0 ? said : 4;
+  const configured = Number(process.env[variable]);
+  return Number.isInteger(configured) && configured > 0 ? configured : 4;
 }

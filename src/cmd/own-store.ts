@@ -96,7 +96,7 @@ export class OwnStore {
       if (stopping.aborted) return;
       if (!isPosthornError(error, 'INVALID_CONFIG')) {
         // The connection reports that Redis does not answer.
-        logger.debug({ err: error }, 'whose the data in Redis is cannot be read');
+        logger.debug({ err: error }, 'the owner of the data in Redis cannot be read');
         return;
       }
       this.#refusal = error;

@@ -44,7 +44,7 @@ export interface StandaloneOptions {
 }
 
 const loopback = ['127.0.0.0/8', '::1/128'];
-const judgedDeadlineMs = 15_000;
+const reconciledDeadlineMs = 15_000;
 
 /** Everything on one machine: an own Redis when none is given, and the other roles as processes of their own. */
 export function standaloneRole(options: StandaloneOptions): RoleDefinition {
@@ -194,7 +194,7 @@ function followState(role: string, children: readonly ChildRole[], readiness: Re
 async function tellReady({ context, secrets, store }: Parts, firstObjects: () => Promise<readonly ApplyObject[]>): Promise<void> {
   const { config, clock, readiness, stopping } = context;
   while (!readiness.ready && !stopping.aborted) await clock.sleep(50, stopping);
-  await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: judgedDeadlineMs, signal: stopping });
+  await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: reconciledDeadlineMs, signal: stopping });
   if (stopping.aborted) return;
   const key = secrets.isApiKeyNew ? ` key ${secrets.apiKey}` : '';
   const console = config.console ? `Console: ${ownUrl(config)}${config.basePath}/console/\n` : '';

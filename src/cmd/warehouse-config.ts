@@ -3,7 +3,7 @@ import { count, flag, storeEndpoint } from './config-values.ts';
 
 const servedBy: { roles: ('delivery' | 'standalone')[] } = { roles: ['delivery', 'standalone'] };
 
-const judgedBy: { roles: ('controller' | 'delivery' | 'standalone')[] } = { roles: ['controller', 'delivery', 'standalone'] };
+const readBy: { roles: ('controller' | 'delivery' | 'standalone')[] } = { roles: ['controller', 'delivery', 'standalone'] };
 
 /** What is written into object stores, and where these are. */
 export const warehouseEnvironment = {
@@ -23,13 +23,13 @@ export const warehouseEnvironment = {
     .describe(
       'Server that speaks S3 and takes the files of all destinations of type s3, instead of AWS: `http(s)://host:port`, buckets in the path.',
     )
-    .meta(judgedBy),
+    .meta(readBy),
   POSTHORN_WAREHOUSE_GCS_ENDPOINT: storeEndpoint
     .describe('The same for destinations of type gcs: an emulator of Google Cloud Storage, which is used without credentials.')
-    .meta(judgedBy),
+    .meta(readBy),
   POSTHORN_WAREHOUSE_AZURE_ENDPOINT: storeEndpoint
     .describe('The same for destinations of type azure_blob, such as Azurite: accounts in the path.')
-    .meta(judgedBy),
+    .meta(readBy),
 };
 
 type WarehouseEnvironment = z.output<z.ZodObject<typeof warehouseEnvironment>>;

@@ -26,11 +26,11 @@ export function clockSkewMetric(registry: Registry): Gauge {
 export async function watchRedis(link: RedisLink, context: Context, { settings }: { settings: boolean }): Promise<void> {
   const { clock, registry, logger, readiness, stopping } = context;
   const skew = clockSkewMetric(registry);
-  const judge = lastingComplaint({ logger, readiness }, { check: 'redis-settings', message: 'Redis has settings that would lose data' });
+  const report = lastingComplaint({ logger, readiness }, { check: 'redis-settings', message: 'Redis has settings that would lose data' });
   while (!stopping.aborted) {
     try {
       skew.set(await skewSeconds(link, context));
-      if (settings) judge(await settingsComplaint(link));
+      if (settings) report(await settingsComplaint(link));
     } catch (error) {
       // The connection reports that Redis does not answer.
       logger.debug({ err: error }, 'clock and settings of Redis cannot be read');

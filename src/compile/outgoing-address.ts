@@ -34,12 +34,12 @@ export function outgoingRefusal(
   const ofOrganization = egressRules(egress, organization);
   const rules = typeof to === 'string' ? ofOrganization : withHostsOf(to, ofOrganization, endpoints);
   const policy = new EgressPolicy(rules, refused);
-  const judged = (typeof to === 'string' ? [to] : storeUrls(to, endpoints)).map((url) => {
+  const checked = (typeof to === 'string' ? [to] : storeUrls(to, endpoints)).map((url) => {
     const { host, port } = hostAndPort(new URL(url));
     return { host, refusal: policy.refusalOf(host, port) };
   });
-  const first = judged[0];
-  if (first === undefined || first.refusal === null || judged.some(({ refusal }) => refusal === null)) return null;
+  const first = checked[0];
+  if (first === undefined || first.refusal === null || checked.some(({ refusal }) => refusal === null)) return null;
   const why =
     first.refusal === 'unlisted'
       ? 'is not among the hosts that the organization may deliver to'

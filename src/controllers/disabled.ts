@@ -22,9 +22,9 @@ export function disabledBy({
   metadata: ObjectMeta;
   status?: { conditions?: Condition[] | undefined } | undefined;
 }): string {
-  const said = status?.conditions?.find(({ type, reason }) => type === 'Ready' && reason === disabledReason)?.message ?? '';
+  const message = status?.conditions?.find(({ type, reason }) => type === 'Ready' && reason === disabledReason)?.message ?? '';
   const owners = ownersOfField(metadata.managedFields ?? [], 'enabled').map(({ manager, time }) => {
-    const since = timeAfter(said, `${manager} at `) ?? time;
+    const since = timeAfter(message, `${manager} at `) ?? time;
     return since === undefined ? manager : `${manager} at ${since}`;
   });
   return owners.length === 0 ? 'disabled' : `disabled by ${owners.join(' and ')}`;

@@ -4,7 +4,7 @@ import type { RegistryPublisher } from '../data/registry/registry.ts';
 import { type IdOwners, ownerOfRefusedId } from './id-owners.ts';
 
 /**
- * The registry, and what else a leader writes, under its epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
+ * The registry, and what else a leader writes, under its epoch. Once a newer epoch refuses a write, this process no longer leads: `fenced` aborts with
  * the refusal as its reason, and nothing is written after that. See docs/decisions/0003-epoch-fence.md.
  */
 export class FencedPublisher {
@@ -68,7 +68,7 @@ export class FencedPublisher {
 
   /** Any write that CONFLICT with `details.epoch` refuses to a process that leads no more. */
   async write<T>(write: () => Promise<T>): Promise<T> {
-    if (this.#fenced.signal.aborted) throw new PosthornError('CONFLICT', 'this process leads no more');
+    if (this.#fenced.signal.aborted) throw new PosthornError('CONFLICT', 'this process no longer leads');
     try {
       return await write();
     } catch (error) {

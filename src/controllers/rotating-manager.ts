@@ -51,7 +51,7 @@ export function rotatingManager<K extends SignedKind>(kind: K, { caches, store, 
     try {
       return await Promise.race([find(id), late.promise]);
     } catch (error) {
-      logger.debug({ err: error, kind, id }, 'who rotated a secret could not be read');
+      logger.debug({ err: error, kind, id }, 'the manager that rotated a secret could not be read');
       return null;
     } finally {
       cancel();

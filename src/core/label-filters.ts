@@ -24,8 +24,8 @@ export interface UnmetLabel {
 export function unmetLabels(filters: LabelFilters, mode: LabelFilterMode, labels: Readonly<Record<string, unknown>>): UnmetLabel[] {
   if (matchesLabels(filters, mode, labels)) return [];
   const unmet = Object.entries(filters).filter(([key, wanted]) => !isLabelMet(wanted, labels, key));
-  const told = mode === 'all' ? unmet.slice(0, 1) : unmet;
-  return told.map(([label, expected]) => ({ label, expected, actual: ownLabel(labels, label) }));
+  const reported = mode === 'all' ? unmet.slice(0, 1) : unmet;
+  return reported.map(([label, expected]) => ({ label, expected, actual: ownLabel(labels, label) }));
 }
 
 type Entry = [string, string | readonly string[]];

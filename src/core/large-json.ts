@@ -159,10 +159,10 @@ export function* parseLargeJson(
   return pieces.add(start, text.length, []);
 }
 
-const toldSteps = 100;
+const maxReportedSteps = 100;
 
 function pathOf(text: Uint8Array, open: readonly Open[]): PropertyKey[] {
-  return open.slice(1, toldSteps + 1).map(({ keyStart, keyEnd }, i): PropertyKey => {
+  return open.slice(1, maxReportedSteps + 1).map(({ keyStart, keyEnd }, i): PropertyKey => {
     const outer = open[i];
     if (outer?.isArray === true) return outer.commas;
     const key: unknown = parsePlainJson(new TextDecoder().decode(text.subarray(keyStart, keyEnd)));

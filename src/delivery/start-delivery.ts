@@ -237,8 +237,8 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     const { job, channelType, outcome } = report;
     const { destinationId: channelId } = job.target;
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
-    const noted = channelAlertOf(report);
-    if (noted !== null) noteAlert(noted.org, channelId, noted.alert);
+    const channelAlert = channelAlertOf(report);
+    if (channelAlert !== null) noteAlert(channelAlert.org, channelId, channelAlert.alert);
     if (outcome.type === 'dead') {
       const why = outcome.attempt?.errorMessage ?? outcome.reason;
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');

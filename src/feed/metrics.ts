@@ -13,7 +13,7 @@ export function streamMetrics(registry: Registry) {
     }),
     dropped: new Counter({
       name: 'posthorn_stream_clients_dropped_total',
-      help: 'Live streams that were broken off because their clients read too slowly.',
+      help: 'Live streams that were closed because their clients read too slowly.',
       registers,
     }),
   };

@@ -13,7 +13,7 @@ import { attemptsAt, type RoutingPlan, type RoutingServices, routingPlan } from 
 import { judgeLarge } from './large-event.ts';
 
 /** The sandbox ends what takes longer by itself; a worker that has more to do than that tries the step again. */
-const judgeDeadlineMs = 20_000;
+const evaluationDeadlineMs = 20_000;
 
 type JudgingServices = RoutingServices & { sandbox: Sandbox };
 
@@ -25,7 +25,7 @@ export function eventRouting(services: JudgingServices): EventRouting {
       const plan = await planOf(services, org, sourceId);
       const routes = plan?.routes.filter(({ id }) => isAmong(routeId, id)) ?? [];
       const event = plan === null || routes.length === 0 ? null : await read();
-      return plan === null || event === null ? [] : await judged(services.sandbox, { ...plan, routes }, event);
+      return plan === null || event === null ? [] : await evaluated(services.sandbox, { ...plan, routes }, event);
     },
     async target(org, routeId, destinationId) {
       const route = await registry.getOf(org, 'route', routeId);
@@ -48,17 +48,17 @@ async function planOf(services: JudgingServices, org: string, sourceId: string):
   return plan?.source.id === sourceId ? plan : null;
 }
 
-async function judged(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
-  const signal = AbortSignal.timeout(judgeDeadlineMs);
+async function evaluated(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
+  const signal = AbortSignal.timeout(evaluationDeadlineMs);
   try {
-    return await judgedUntil(signal, sandbox, plan, event);
+    return await evaluatedUntil(signal, sandbox, plan, event);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new PosthornError('UNAVAILABLE', `The routes of event ${event.id} could not be evaluated in time`, { cause: error });
   }
 }
 
-async function judgedUntil(signal: AbortSignal, sandbox: Sandbox, all: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
+async function evaluatedUntil(signal: AbortSignal, sandbox: Sandbox, all: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
   const asked = new Set(all.routes.map(({ schemaId }) => schemaId));
   const plan = { ...all, schemas: all.schemas.filter(({ id }) => asked.has(id)) };
   const { org, payload: body, query } = event;

@@ -36,7 +36,7 @@ export async function takeEvent(
   signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
-  const routed = await loopTurns.of(plan.source.org, plan.source.id).runShort(judgedInPieces(plan, received, context, broken), signal);
+  const routed = await loopTurns.of(plan.source.org, plan.source.id).runShort(evaluatedInChunks(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);
@@ -70,7 +70,7 @@ function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId
 }
 
 /** Runs the routes, and hashes or parses a large body that is checked for duplicates, too. */
-function* judgedInPieces(
+function* evaluatedInChunks(
   plan: IngestPlan,
   received: ReceivedRequest,
   context: EventContext,

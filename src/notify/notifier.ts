@@ -165,19 +165,19 @@ export class Notifier {
   async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {
     const { acceptOwn, logger } = this.#options;
     const deadline = AbortSignal.timeout(tellDeadlineMs);
-    let told = 0;
+    let sent = 0;
     try {
       for (const entry of entries) {
         if (this.#isStopped) return [];
         deadline.throwIfAborted();
         for (const event of await ownEvents(this.#options, place, entry)) await acceptOwn(event, deadline);
-        told += 1;
+        sent += 1;
       }
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
-      if (deadline.aborted && told > 0) return entries.slice(told);
+      if (deadline.aborted && sent > 0) return entries.slice(sent);
       const level = deadline.aborted || isPosthornError(error, 'QUEUE_FULL', 'REQUEST_TIMEOUT') ? 'warn' : 'error';
-      logger[level]({ err: error, organization, events: entries.length - told }, "Posthorn's own events were dropped");
+      logger[level]({ err: error, organization, events: entries.length - sent }, "Posthorn's own events were dropped");
     }
     return [];
   }

@@ -45,8 +45,8 @@ export async function ownEvents(sources: OwnEventSources, { shard, marker }: Ent
   if (telling === null) return [];
   const { type, data, hop = 0, occurrence } = telling;
   const { atMs, name } = occurrence ?? { atMs: entry.atMs, name: `${marker} ${shard} ${entry.entry}` };
-  const told: OwnPayload = { type, occurredAt: isoTime(atMs), organization: org, omitted: entry.omitted, data };
-  const payload = Buffer.from(JSON.stringify(told));
+  const content: OwnPayload = { type, occurredAt: isoTime(atMs), organization: org, omitted: entry.omitted, data };
+  const payload = Buffer.from(JSON.stringify(content));
   return sourceIds.map((sourceId) => {
     const id = derivedTimedId('evt_', shard, atMs, `${name} ${sourceId}`);
     return { org, sourceId, id, atMs, hop, payload };

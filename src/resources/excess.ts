@@ -5,7 +5,7 @@ import { isRecord } from './field-tree.ts';
  * Bounds of what a schema validates as one value. A schema makes an issue of every part that is wrong, each of about 5 µs; no valid value is
  * near these bounds.
  */
-const judgedLimits = {
+const validationLimits = {
   unknownKeys: 100,
   recordKeys: 1000,
   arrayItems: 1000,
@@ -31,7 +31,7 @@ export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: reado
   let count = 0;
 
   const visit = (shape: Shape, part: unknown, path: readonly PropertyKey[]): Excess | null => {
-    if (++count > judgedLimits.values) return { path, message: `is one value too many: at most ${judgedLimits.values} are validated` };
+    if (++count > validationLimits.values) return { path, message: `is one value too many: at most ${validationLimits.values} are validated` };
     switch (shape.type) {
       case 'leaf':
         return null;
@@ -39,14 +39,14 @@ export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: reado
         return firstOf(shape.options, (option) => visit(option, part, path));
       case 'array': {
         if (!Array.isArray(part)) return null;
-        if (shape.maxItems !== null && part.length > Math.max(shape.maxItems, judgedLimits.arrayItems))
+        if (shape.maxItems !== null && part.length > Math.max(shape.maxItems, validationLimits.arrayItems))
           return { path, message: `must be at most ${shape.maxItems} items long` };
         return firstOf(part, (item, i) => visit(shape.items, item, [...path, i]));
       }
       case 'record': {
         if (!isRecord(part)) return null;
         const keys = Object.keys(part);
-        if (keys.length > judgedLimits.recordKeys) return { path, message: `must have at most ${judgedLimits.recordKeys} members` };
+        if (keys.length > validationLimits.recordKeys) return { path, message: `must have at most ${validationLimits.recordKeys} members` };
         return firstOf(keys, (key) => visit(shape.values, part[key], [...path, key]));
       }
       case 'object':
@@ -64,7 +64,7 @@ export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: reado
       for (const key in part) {
         if (fields.has(key) || (path.length === 0 && ignored.includes(key))) continue;
         unknown.push(key);
-        if (unknown.length > judgedLimits.unknownKeys) return { path, keys: unknown };
+        if (unknown.length > validationLimits.unknownKeys) return { path, keys: unknown };
       }
     return firstOf([...fields], ([name, field]) => (Object.hasOwn(part, name) ? visit(field, part[name], [...path, name]) : null));
   };

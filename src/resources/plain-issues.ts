@@ -8,12 +8,12 @@ type Issue = z.core.$ZodIssue;
  * the key, and of each field the first; its other errors show when that is corrected.
  */
 export function plainIssues(issues: readonly Issue[]): Issue[] {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return withOwnBounds(issues.flatMap(unfolded)).filter((issue) => {
     if (issue.code === 'unrecognized_keys' || issue.path.length === 0) return true;
     const field = fieldPath(issue.path);
-    const isFirst = !told.has(field);
-    told.add(field);
+    const isFirst = !reported.has(field);
+    reported.add(field);
     return isFirst;
   });
 }

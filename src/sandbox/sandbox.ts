@@ -235,7 +235,7 @@ export class Sandbox {
         reject(error);
       };
       const cancel = this.#clock.after(limits.waitMs, () =>
-        drop(new PosthornError('UNAVAILABLE', 'the transform had no turn in time', { retryAfterSeconds: 1 })),
+        drop(new PosthornError('UNAVAILABLE', 'the transform was not started in time', { retryAfterSeconds: 1 })),
       );
       const aborted = (): void => drop(givenUp());
       signal?.addEventListener('abort', aborted);

@@ -213,5 +213,5 @@ test('standalone refuses the Redis of another installation and says what to do',
   const redis = await redisOf('two');
   const role = await started('standalone', redis);
   expect(await role.program.ended).toBe(1);
-  expect(role.program.output()).toMatch(/is of the installation two.*a Redis or a key prefix of its own/);
+  expect(role.program.output()).toMatch(/belongs to the installation two.*a Redis or a key prefix of its own/);
 });

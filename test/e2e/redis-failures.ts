@@ -168,7 +168,7 @@ export const redisFailures = {
       }, patienceMs);
     },
     helm: () => upgradeFails(),
-    readyz: () => reportsNotReady(/installation.*is of the installation two/, 'api', 'ingest'),
+    readyz: () => reportsNotReady(/installation.*belongs to the installation two/, 'api', 'ingest'),
     metrics: [failing('installation')],
     alerts: ['PosthornNotReady'],
     api: async () => {

@@ -141,7 +141,7 @@ describe('a role', () => {
       POSTHORN_OPS_PORT: String(await freePort()),
     });
     expect(await controller.ended).toBe(1);
-    expect(controller.output()).toContain('is of the installation two, and POSTHORN_INSTALLATION is default');
+    expect(controller.output()).toContain('belongs to the installation two, and POSTHORN_INSTALLATION is default');
     expect(await redis.client.keys('*{cfg}*')).toEqual(['posthorn:{cfg}:installation']);
   });
 

@@ -29,10 +29,10 @@ export function fieldOf({ kind, spec }: PosthornObject<ConfigurationKind>, reaso
   const named = (): string | undefined => fieldThatNames(kind, spec, reason, message);
   const path = (): string | undefined => pathInMessage.exec(message)?.[0];
   const annotation = annotationInMessage.exec(message)?.[1];
-  const told = ofAnother.test(reason)
+  const namedField = ofAnother.test(reason)
     ? (named() ?? path())
     : (path() ?? fieldOfFirstWord(spec, message) ?? fieldOfReason[reason] ?? named());
-  return told ?? (annotation === undefined ? undefined : `metadata.annotations.${annotation}`);
+  return namedField ?? (annotation === undefined ? undefined : `metadata.annotations.${annotation}`);
 }
 
 function fieldThatNames(kind: ConfigurationKind, spec: unknown, reason: string, message: string): string | undefined {

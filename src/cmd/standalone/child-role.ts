@@ -74,10 +74,10 @@ export class ChildRole implements Component {
     child.once('error', (error) => ended.resolve(error.message));
     child.once('exit', (code, killedBy) => ended.resolve(`stopped with ${killedBy ?? code}`));
     child.on('message', (message) => {
-      const told = childMessage.safeParse(message);
-      if (!told.success) return;
-      if ('opsPort' in told.data) this.#opsUrl = `http://127.0.0.1:${told.data.opsPort}`;
-      else this.#become(told.data.missing);
+      const parsed = childMessage.safeParse(message);
+      if (!parsed.success) return;
+      if ('opsPort' in parsed.data) this.#opsUrl = `http://127.0.0.1:${parsed.data.opsPort}`;
+      else this.#become(parsed.data.missing);
     });
     const stop = (): void => this.#stop(child, ended.promise);
     signal.addEventListener('abort', stop, { once: true });

@@ -151,16 +151,16 @@ export class DeliveryPoolReconciler {
     if (image === null) return { reason: 'NoImage', message: 'the pool has no image, and the controller has no default (POSTHORN_IMAGE)' };
     const environment = await readPoolEnvironment(pool, defaults, objects);
     if ('reason' in environment) return environment;
-    const judged = judge(environment.variables, environment.files);
-    if ('mistakes' in judged)
-      return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${judged.mistakes.join('; ')}` };
-    reaches?.note(pool.metadata.name, judged.requests);
+    const checked = judge(environment.variables, environment.files);
+    if ('mistakes' in checked)
+      return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${checked.mistakes.join('; ')}` };
+    reaches?.note(pool.metadata.name, checked.requests);
     return poolObjects(pool, {
       defaults,
       image,
       configHash: environment.hash,
-      opsPort: judged.opsPort,
-      reach: joined(judged.reach, furtherReach()),
+      opsPort: checked.opsPort,
+      reach: joined(checked.reach, furtherReach()),
       replicas: this.#replicas(pool, deployment, backlog),
     });
   }

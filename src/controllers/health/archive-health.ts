@@ -7,7 +7,7 @@ import { conditionOf, type HealthConditionsOptions, isStale, lookRegularly, writ
 
 const archiving = 'Archiving';
 /** For so long a loss is reported. */
-const toldMs = 3_600_000;
+const reportedMs = 3_600_000;
 
 export interface ArchiveHealthOptions extends HealthConditionsOptions {
   caches: Pick<ControllerCaches, 'Organization'>;
@@ -39,7 +39,7 @@ async function look(options: ArchiveHealthOptions): Promise<void> {
 function findingOf(trouble: ArchiveTrouble | undefined, nowMs: number): Finding {
   const { failing = null, lost = null } = trouble ?? {};
   const why = failing === null ? '' : `writes have failed since ${timestamp(failing.sinceMs)}: ${failing.message}`;
-  if (lost !== null && nowMs - lost.lastMs < toldMs) {
+  if (lost !== null && nowMs - lost.lastMs < reportedMs) {
     const what = `${lost.messages} messages were removed before they were archived, the last at ${timestamp(lost.lastMs)}`;
     return { status: 'False', reason: 'HistoryLost', message: why === '' ? what : `${what}; ${why}` };
   }

@@ -35,7 +35,7 @@ export type HealthFindings = Readonly<Record<string, Finding | null>>;
 
 /** Whether the status of the object differs. */
 export function isStale(object: { status?: { conditions?: readonly Condition[] } | undefined }, findings: HealthFindings): boolean {
-  return Object.entries(findings).some(([type, finding]) => !says(conditionOf(object, type), finding));
+  return Object.entries(findings).some(([type, finding]) => !isReported(conditionOf(object, type), finding));
 }
 
 /** Brings the conditions of `manager` to the findings, with an event for each that is new. */
@@ -53,7 +53,7 @@ export async function writeHealthConditions<K extends PosthornKind>(
     const before = conditionOf(object, type);
     const lastTransitionTime = before?.status === finding.status ? before.lastTransitionTime : timestamp(clock.now());
     conditions.push({ type, ...finding, lastTransitionTime, observedGeneration: generation });
-    if (!says(before, finding)) news.push(finding);
+    if (!isReported(before, finding)) news.push(finding);
   }
   const key = namespace === undefined ? { name } : { namespace, name };
   await store.applyStatus(kind, key, { conditions }, { manager, force: true, ifUid: uid });
@@ -64,7 +64,7 @@ export function conditionOf(object: { status?: { conditions?: readonly Condition
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
-function says(condition: Condition | undefined, finding: Finding | null): boolean {
+function isReported(condition: Condition | undefined, finding: Finding | null): boolean {
   if (finding === null) return condition === undefined;
   return condition?.status === finding.status && condition.reason === finding.reason && condition.message === finding.message;
 }

@@ -124,8 +124,8 @@ export class OrganizationRights {
     this.#granted.delete(metadata.uid);
     this.#missingSinceMs.set(metadata.uid, sinceMs);
     const forMs = nowMs - sinceMs;
-    const said = error instanceof RightsPending && error.cause instanceof Error ? error.cause.message : error.message;
-    const message = `access to Secrets in the namespace ${spec.namespace} cannot be granted or is not effective: ${said}`;
+    const cause = error instanceof RightsPending && error.cause instanceof Error ? error.cause.message : error.message;
+    const message = `access to Secrets in the namespace ${spec.namespace} cannot be granted or is not effective: ${cause}`;
     return {
       state: forMs < pendingMs ? 'pending' : 'refused',
       unresolved: { reason: 'RightsNotGranted', message },

@@ -13,7 +13,7 @@ import { namesIn, unknownAmong } from './replay-names.ts';
 type Named = { name: string } | { name: string }[];
 
 /** Interval until a replay with an unknown name in its filter is reconciled again. A new event type triggers it at once; applications and endpoints that the API makes have no objects. */
-const judgedAgainMs = 10_000;
+const retryMs = 10_000;
 
 /**
  * A replay keeps the ids that its references had when its record was first published. Until then each reference has to exist. A route or destination that
@@ -64,7 +64,7 @@ export function replayRules(
         if (unresolved !== undefined) return { unresolved };
       }
       const unresolved = hasNames && kept === null ? await unknownAmong(names, { caches, webhooks, organization }) : null;
-      if (unresolved !== null) return { unresolved, judgedAgainAtMs: clock.now() + judgedAgainMs };
+      if (unresolved !== null) return { unresolved, judgedAgainAtMs: clock.now() + retryMs };
       return compileReplay(object, { organization, ...ids });
     },
   };

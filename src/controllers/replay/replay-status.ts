@@ -41,7 +41,7 @@ export async function runReplayStatus(options: ReplayStatusOptions, signal: Abor
   const look: Look = { ...options, final: new Set(), turn: () => pace.turn(0, signal) };
   while (!signal.aborted) {
     try {
-      if (caches.Replay.size > 0) await lookAtAll(look, signal);
+      if (caches.Replay.size > 0) await updateAll(look, signal);
     } catch (error) {
       if (!signal.aborted) logger.debug({ err: error }, 'the runs of replays could not be read; retrying');
     }
@@ -49,7 +49,7 @@ export async function runReplayStatus(options: ReplayStatusOptions, signal: Abor
   }
 }
 
-async function lookAtAll(look: Look, signal: AbortSignal): Promise<void> {
+async function updateAll(look: Look, signal: AbortSignal): Promise<void> {
   const { caches, logger } = look;
   const replays = caches.Replay.list().filter((object) => mayHaveItsId(caches, caches.Replay, object));
   const known = new Set(replays.map(finalKey));

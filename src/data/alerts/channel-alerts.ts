@@ -47,7 +47,7 @@ export class ChannelAlerts {
   async note(org: string, channelId: string, alert: ChannelAlert): Promise<void> {
     const keys = channelAlertKeys(this.#prefix, org);
     const kept = { ...alert, errorMessage: alert.errorMessage?.slice(0, maxReasonLength) ?? null };
-    const noted = namedArgument({
+    const packed = namedArgument({
       channel: channelId,
       message: alert.messageId,
       alert: JSON.stringify(kept),
@@ -56,7 +56,7 @@ export class ChannelAlerts {
       attemptedAtMs: alert.lastAttemptAtMs,
       hasArrived: alert.state === 'delivered' && !alert.isTest,
     });
-    await noteScript.run(this.#redis, [keys.lastArrivals, keys.alertsOf(channelId), keys.channels], [noted]).catch(throwUnavailable);
+    await noteScript.run(this.#redis, [keys.lastArrivals, keys.alertsOf(channelId), keys.channels], [packed]).catch(throwUnavailable);
   }
 
   /** When an alert last arrived there that was no test, in milliseconds since the epoch; null: never. */

@@ -26,8 +26,8 @@ export class MailRecipients {
   async states(org: string, addresses: readonly string[]): Promise<RecipientState[]> {
     if (addresses.length === 0) return [];
     const fields = addresses.map((address) => address.toLowerCase());
-    const said = await this.#redis.hmget(mailRecipientsKey(this.#prefix, org), ...fields).catch(throwUnavailable);
-    return said.map((each) => (each === 'confirmed' || each === 'declined' ? each : 'waiting'));
+    const states = await this.#redis.hmget(mailRecipientsKey(this.#prefix, org), ...fields).catch(throwUnavailable);
+    return states.map((each) => (each === 'confirmed' || each === 'declined' ? each : 'waiting'));
   }
 
   async decide(org: string, address: string, state: 'confirmed' | 'declined'): Promise<void> {

@@ -34,14 +34,14 @@ export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode
   }
   const after = await redis.hgetall(keys.finishedBytes);
   const wrong = [...new Set([...right.keys(), ...Object.keys(before)])].flatMap((account) => {
-    const noted = before[account] ?? '0';
+    const stored = before[account] ?? '0';
     const bytes = right.get(account) ?? 0;
-    return noted === (after[account] ?? '0') && Number(noted) !== bytes ? [{ account, noted, bytes }] : [];
+    return stored === (after[account] ?? '0') && Number(stored) !== bytes ? [{ account, stored, bytes }] : [];
   });
-  const changes = wrong.flatMap(({ account, noted, bytes }) => [account, bytes - Number(noted)]);
+  const changes = wrong.flatMap(({ account, stored, bytes }) => [account, bytes - Number(stored)]);
   if (mode === 'mend' && changes.length > 0) await script.run(redis, keys.declared, ['correct', ...changes]);
-  return wrong.map(({ account, noted, bytes }) => ({
+  return wrong.map(({ account, stored, bytes }) => ({
     account,
-    complaint: `has ${bytes} finished bytes in shard ${shard}, and ${noted} are stored`,
+    complaint: `has ${bytes} finished bytes in shard ${shard}, and ${stored} are stored`,
   }));
 }

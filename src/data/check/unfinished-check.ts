@@ -26,14 +26,14 @@ export async function compareUnfinished(
 ): Promise<WrongBytes[]> {
   const keys = shardKeys(prefix, shard);
   const wrong: WrongBytes[] = [];
-  const events = [...new Set([...messages.keys(), ...(await notedEvents(redis, keys))])];
+  const events = [...new Set([...messages.keys(), ...(await storedEvents(redis, keys))])];
   for (let first = 0; first < events.length; first += eventsPerStep) {
     const args = events.slice(first, first + eventsPerStep).flatMap((event) => [event, (messages.get(event) ?? []).join(' ')]);
-    for (const [event = '', noted, holds] of rows(await checkScript.run(redis, keys.declared, [mode, ...args])))
-      wrong.push({ event, complaint: `has ${holds} unfinished parts, and ${noted} is stored` });
+    for (const [event = '', stored, holds] of rows(await checkScript.run(redis, keys.declared, [mode, ...args])))
+      wrong.push({ event, complaint: `has ${holds} unfinished parts, and ${stored} is stored` });
   }
-  for (const [account = '', noted, right] of rows(await checkScript.run(redis, keys.declared, [mode])))
-    wrong.push({ account, complaint: `has ${right} unfinished bytes in shard ${shard}, and ${noted} are stored` });
+  for (const [account = '', stored, right] of rows(await checkScript.run(redis, keys.declared, [mode])))
+    wrong.push({ account, complaint: `has ${right} unfinished bytes in shard ${shard}, and ${stored} are stored` });
   return wrong;
 }
 
@@ -74,7 +74,7 @@ async function messagesOfEvents({ redis, prefix, shard }: ShardPlace): Promise<M
   return found;
 }
 
-async function notedEvents(redis: RedisClient, keys: ShardKeys): Promise<string[]> {
+async function storedEvents(redis: RedisClient, keys: ShardKeys): Promise<string[]> {
   const found: string[] = [];
   for (let cursor = '0'; ; ) {
     const [next, pairs] = await redis.hscan(keys.unfinishedEvents, cursor, 'COUNT', messagesPerStep);

@@ -11,7 +11,7 @@ import { eventView, type MessageLocation } from './message-view.ts';
 import type { PlacedDelivery, PlacedEvent, PlacedRecords } from './placed-records.ts';
 
 /** Deliveries of an event that are evaluated. */
-const maxJudged = 1000;
+const maxEvaluated = 1000;
 /** Messages that one script reads. */
 const maxRead = 1000;
 const maxLooked = 10_000;
@@ -183,8 +183,8 @@ export class EventLists {
     filter: DeliveryFilter,
     places: readonly (readonly MessageLocation[])[],
   ): Promise<PlacedDelivery[]> {
-    const judged = places.flatMap((ofEvent) => ofEvent.slice(0, maxJudged));
-    const found = await Promise.all(inParts(judged, maxRead).map((part) => this.#records.deliveries(part)));
+    const read = places.flatMap((ofEvent) => ofEvent.slice(0, maxEvaluated));
+    const found = await Promise.all(inParts(read, maxRead).map((part) => this.#records.deliveries(part)));
     const deliveries = found.flatMap((part) => [...part.values()]);
     const verdicts = await Promise.all(deliveries.map((each) => this.#meets(org, filter, each)));
     return deliveries.filter((_, i) => verdicts[i]);

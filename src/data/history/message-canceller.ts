@@ -38,7 +38,7 @@ interface Sought {
 }
 
 /** Result of `cancel.lua` for a message: a result, or where to search for it. */
-type Said = CancelResult | { lanes: string[] };
+type StepResult = CancelResult | { lanes: string[] };
 
 /**
  * Cancels messages in steps of one shard each. A message in a lane is found by its stored entry, if it expires, or near its last stamp. Where neither leads to
@@ -95,13 +95,13 @@ export class RedisMessageCanceller {
     ids: readonly string[],
     { who, untilMs }: { who: string; untilMs: number },
   ): Promise<Map<string, CancelResult>> {
-    const said = await this.#run(org, shard, ids, { who, places: new Map() });
-    const sought = [...said].flatMap(([id, each]): Sought[] => (typeof each === 'object' ? [{ id, shard, lanes: each.lanes }] : []));
+    const results = await this.#run(org, shard, ids, { who, places: new Map() });
+    const sought = [...results].flatMap(([id, each]): Sought[] => (typeof each === 'object' ? [{ id, shard, lanes: each.lanes }] : []));
     if (sought.length > 0) {
       const places = await this.#find(shard, sought, untilMs);
-      for (const [id, each] of await this.#run(org, shard, [...places.keys()], { who, places })) said.set(id, each);
+      for (const [id, each] of await this.#run(org, shard, [...places.keys()], { who, places })) results.set(id, each);
     }
-    return new Map([...said].map(([id, each]) => [id, typeof each === 'object' ? 'moving' : each]));
+    return new Map([...results].map(([id, each]) => [id, typeof each === 'object' ? 'moving' : each]));
   }
 
   async #run(
@@ -109,17 +109,17 @@ export class RedisMessageCanceller {
     shard: number,
     ids: readonly string[],
     { who, places }: { who: string; places: ReadonlyMap<string, string> },
-  ): Promise<Map<string, Said>> {
-    const said = new Map<string, Said>();
+  ): Promise<Map<string, StepResult>> {
+    const results = new Map<string, StepResult>();
     for (let first = 0; first < ids.length; first += messagesPerCall) {
       const some = ids.slice(first, first + messagesPerCall);
       const args = some.flatMap((id) => [recordKey(id, shard) ?? '', places.get(id) ?? '']);
       const reply = await cancelScript
         .run(this.#redis, shardKeys(this.#prefix, shard).declared, [org, who, ...args])
         .catch(throwUnavailable);
-      for (const [i, each] of list(reply).entries()) said.set(some[i] ?? '', saidOf(text(each)));
+      for (const [i, each] of list(reply).entries()) results.set(some[i] ?? '', resultOf(text(each)));
     }
-    return said;
+    return results;
   }
 
   /** `<lane>/<entry>` by message; what is not found by `untilMs` is left out. */
@@ -149,7 +149,7 @@ function atFirst(status: DeliveryStatus | undefined): CancelResult {
   return endedOtherwise.has(status) ? 'ended' : 'moving';
 }
 
-const resultsBySaying: ReadonlyMap<string, CancelResult> = new Map([
+const resultByReply: ReadonlyMap<string, CancelResult> = new Map([
   ['done', 'cancelled'],
   ['noted', 'cancelling'],
   ['ended', 'ended'],
@@ -158,10 +158,10 @@ const resultsBySaying: ReadonlyMap<string, CancelResult> = new Map([
   ['moved', 'moving'],
 ]);
 
-function saidOf(said: string): Said {
-  const [, target, hasRetries] = /^seek (\d+)( r)?$/.exec(said) ?? [];
+function resultOf(reply: string): StepResult {
+  const [, target, hasRetries] = /^seek (\d+)( r)?$/.exec(reply) ?? [];
   if (target !== undefined) return { lanes: hasRetries === undefined ? [target] : [`${target}r`, target] };
-  const result = resultsBySaying.get(said);
-  if (result === undefined) throw new Error(`cancel.lua said ${said}`);
+  const result = resultByReply.get(reply);
+  if (result === undefined) throw new Error(`cancel.lua replied ${reply}`);
   return result;
 }

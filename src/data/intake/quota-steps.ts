@@ -36,7 +36,7 @@ interface QuotaStepsOptions {
   logger: Logger;
 }
 
-const toldScript = new Script(new URL('./quota-told.lua', import.meta.url));
+const recordedScript = new Script(new URL('./quota-told.lua', import.meta.url));
 
 /**
  * Records `quota.reached` for organizations that have a source for it. The request that reaches a step does not wait for it. A step that was not recorded, for example
@@ -77,6 +77,6 @@ export class QuotaSteps {
       const data = { month, percent, messages, limit };
       await this.#notes.noteOfOrganization({ org, kind: 'quotaReached', about: month, number, data }, shardOf(org, shards()));
     }
-    await toldScript.run(redis, intakeKeys(prefix, org).declared, [month, reached]);
+    await recordedScript.run(redis, intakeKeys(prefix, org).declared, [month, reached]);
   }
 }

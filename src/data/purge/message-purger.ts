@@ -69,7 +69,7 @@ export class RedisMessagePurger implements MessagePurger {
     for (let shard = 0; shard < this.#shards; shard++) {
       const { declared } = shardKeys(this.#prefix, shard);
       while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
-        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was interrupted`);
         hasFound = true;
       }
     }

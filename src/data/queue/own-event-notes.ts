@@ -62,7 +62,7 @@ export class OwnEventNotes {
     const { redis, prefix } = this.#options;
     const { org, about, data, hop = '' } = note;
     const number = note.kind === 'quotaReached' ? note.number : null;
-    const noted = namedArgument({ org, kind: letters[note.kind], about, number, data: JSON.stringify(data), hop: String(hop) });
-    await organizationNoteScript.run(redis, shardKeys(prefix, shard).declared, [noted]).catch(throwUnavailable);
+    const packed = namedArgument({ org, kind: letters[note.kind], about, number, data: JSON.stringify(data), hop: String(hop) });
+    await organizationNoteScript.run(redis, shardKeys(prefix, shard).declared, [packed]).catch(throwUnavailable);
   }
 }

@@ -107,22 +107,22 @@ export class EventOriginals {
     page: { limit: number; cursor?: string },
   ): Promise<{ originals: DatedOriginal[]; next: string | null }> {
     const listed = await this.#list(record, beforeMs, page);
-    const judged = new Map<string, DatedOriginal[]>();
+    const evaluated = new Map<string, DatedOriginal[]>();
     const endMs = performance.now() + pageLimits.judgingMs;
     let [bytes, found] = [0, 0];
     for (const event of listed.items) {
       bytes += event.size;
       const isFull = bytes > pageLimits.payloadBytes || found >= pageLimits.originals || performance.now() > endMs;
-      if (judged.size > 0 && isFull) break;
+      if (evaluated.size > 0 && isFull) break;
       const originals = await this.#originalsOf(record, event);
-      judged.set(event.id, originals);
+      evaluated.set(event.id, originals);
       found += originals.length;
     }
     // A shorter list has a cursor after its last event; it may be another list then.
-    const isWhole = judged.size === listed.items.length;
-    const { items, nextCursor } = isWhole ? listed : await this.#list(record, beforeMs, { ...page, limit: judged.size });
+    const isWhole = evaluated.size === listed.items.length;
+    const { items, nextCursor } = isWhole ? listed : await this.#list(record, beforeMs, { ...page, limit: evaluated.size });
     const originals: DatedOriginal[] = [];
-    for (const event of items) originals.push(...(judged.get(event.id) ?? (await this.#originalsOf(record, event))));
+    for (const event of items) originals.push(...(evaluated.get(event.id) ?? (await this.#originalsOf(record, event))));
     return { originals, next: nextCursor };
   }
 

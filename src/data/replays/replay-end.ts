@@ -6,7 +6,7 @@ import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
 /** Of its messages that ended, before their failures are evaluated. */
-const minJudged = 100;
+const minEnded = 100;
 
 export interface ReplayEndOptions {
   runs: Pick<RedisReplayRuns, 'save'>;
@@ -67,8 +67,8 @@ function dataOf({ id, name, what, isDryRun, phase, failure, plan, beganAtMs, end
 
 /** Null: it may continue. */
 export function tooManyFailed({ stopAfterFailurePercent }: ReplayRecord, { delivered, failed }: ReplayState): ReplayState['failure'] {
-  const judged = delivered + failed;
-  if (stopAfterFailurePercent === undefined || judged < minJudged) return null;
-  if (failed * 100 <= stopAfterFailurePercent * judged) return null;
-  return { reason: 'TooManyFailures', message: `${failed} of ${judged} messages have failed: more than ${stopAfterFailurePercent} %.` };
+  const ended = delivered + failed;
+  if (stopAfterFailurePercent === undefined || ended < minEnded) return null;
+  if (failed * 100 <= stopAfterFailurePercent * ended) return null;
+  return { reason: 'TooManyFailures', message: `${failed} of ${ended} messages have failed: more than ${stopAfterFailurePercent} %.` };
 }

@@ -188,7 +188,7 @@ export class ReplaySteps {
     const isLast = page.next === null;
     // Events are stored when they are replayed, which may be long after the replay began.
     const idTimeMs = record.what === 'events' ? clock.now() : state.beganAtMs;
-    const noted: ReplayState = {
+    const recorded: ReplayState = {
       ...state,
       cursor: page.next,
       step: ids.length === 0 ? null : { ids, idTimeMs, month: monthlyMessages === null ? null : month, isLast },
@@ -196,7 +196,7 @@ export class ReplaySteps {
     };
     const reply = await runs.save(record.org, record.identity, {
       version,
-      state: noted,
+      state: recorded,
       ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages, isLastTry: limit === 1 } }),
       ended,
     });
@@ -211,7 +211,7 @@ export class ReplaySteps {
     if (reply === 'saved') this.#written.set(record.identity, version + 1);
     if (reply !== 'saved' || ids.length === 0) return { outcome: 'progress', queued: 0 };
     this.#pages.begin(record, state.beganAtMs, { cursor: page.next, limit });
-    return await this.#queue(record, { version: version + 1, state: noted, open }, { ...options, ended: [] });
+    return await this.#queue(record, { version: version + 1, state: recorded, open }, { ...options, ended: [] });
   }
 
   /** Replays recorded originals, and records their outcomes. */

@@ -81,9 +81,9 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
   // Two indexes may be read at once.
   const isWithin = (): boolean => scanned + 2 * limits.looks <= limits.scanned && performance.now() < endMs;
   /** Evaluates the open entries. Returns false when the page is complete. */
-  const judgeOpen = async (): Promise<boolean> => {
+  const evaluateOpen = async (): Promise<boolean> => {
     const found = open.flatMap(({ item, at: { shard } }) => (item === null ? [] : [{ eventId: search.eventOf(item), shard }]));
-    await judge(search, found, verdicts, together === 1 ? Number.POSITIVE_INFINITY : endMs);
+    await evaluate(search, found, verdicts, together === 1 ? Number.POSITIVE_INFINITY : endMs);
     together = Math.min(maxTogether, together * 4);
     for (const entry of open) {
       const verdict = entry.item === null ? false : verdicts.get(search.eventOf(entry.item));
@@ -101,9 +101,9 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
     scanned += entry.looked;
     open.push(entry);
     const isDue = open.length >= together || entry.item === null || !isWithin();
-    if (isDue && !(await judgeOpen())) return endingHere();
+    if (isDue && !(await evaluateOpen())) return endingHere();
   }
-  while (open.length > 0) if (!(await judgeOpen()) && open.length > 0) return endingHere();
+  while (open.length > 0) if (!(await evaluateOpen()) && open.length > 0) return endingHere();
   return { items, nextCursor: null, scanned };
 }
 
@@ -114,20 +114,20 @@ interface EventPlace {
 }
 
 /** Finds the verdicts of events that have none, until `endMs`; an event that is gone meets nothing. */
-async function judge<T>(search: Search<T>, places: readonly EventPlace[], verdicts: Map<string, boolean>, endMs: number): Promise<void> {
+async function evaluate<T>(search: Search<T>, places: readonly EventPlace[], verdicts: Map<string, boolean>, endMs: number): Promise<void> {
   const wanted = places.filter(({ eventId }) => !verdicts.has(eventId));
-  const missing = await judgeIn(search, wanted, verdicts, endMs);
+  const missing = await evaluateIn(search, wanted, verdicts, endMs);
   const moved = missing.flatMap(({ eventId, shard }) => {
     const home = homeShard(eventId);
     return home === null || home === shard ? [] : [{ eventId, shard: home }];
   });
-  await judgeIn(search, moved, verdicts, endMs);
+  await evaluateIn(search, moved, verdicts, endMs);
   if (performance.now() >= endMs) return;
   for (const { eventId } of missing) if (!verdicts.has(eventId)) verdicts.set(eventId, false);
 }
 
 /** The same in these shards; returns those where the event is not. */
-async function judgeIn<T>(
+async function evaluateIn<T>(
   search: Search<T>,
   places: readonly EventPlace[],
   verdicts: Map<string, boolean>,

@@ -70,10 +70,10 @@ export class TaskQueue {
   /** Sends a result, or an error; false when no caller waits any more. */
   async answer({ id, org, caller }: Task, outcome: { result: unknown } | { error: PosthornError }): Promise<boolean> {
     const { task, answers, organization } = this.#keys;
-    const said: z.input<typeof taskAnswer> =
+    const reply: z.input<typeof taskAnswer> =
       'error' in outcome ? { id, error: { code: outcome.error.code, message: outcome.error.message } } : { id, result: outcome.result };
     const keys = [task(id), answers(caller), organization(org)];
-    return integer(await this.#run(answer, keys, [id, JSON.stringify(said), answersKeptMs])) === 1;
+    return integer(await this.#run(answer, keys, [id, JSON.stringify(reply), answersKeptMs])) === 1;
   }
 
   close(): void {

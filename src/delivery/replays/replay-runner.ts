@@ -117,7 +117,7 @@ export class ReplayRunner {
         await this.#round();
         await this.#sleep();
       } catch (error) {
-        logger.debug({ err: error }, 'replays could not be carried on; retrying');
+        logger.debug({ err: error }, 'replays could not be continued; retrying');
         await clock.sleep(failureDelayMs, signal);
       }
     }

@@ -78,12 +78,12 @@ function optionalBodyAt(path: string): Promise<Body | null> {
 
 /** The build has relative addresses, which a path further down would change. */
 async function pageOf(source: string, { basePath, theme, views, version }: PageSettings): Promise<BuiltFile> {
-  const told: Record<string, string> = { base: basePath, theme, views: JSON.stringify(views), version };
+  const values: Record<string, string> = { base: basePath, theme, views: JSON.stringify(views), version };
   const text = source
     .replaceAll('"./assets/', `"${basePath}/console/assets/`)
     .replaceAll(
       /<meta name="posthorn-(base|theme|version|views)" content="[^"]*"/g,
-      (_, name: string) => `<meta name="posthorn-${name}" content="${htmlText(told[name] ?? '')}"`,
+      (_, name: string) => `<meta name="posthorn-${name}" content="${htmlText(values[name] ?? '')}"`,
     );
   const plain = Buffer.from(text);
   const [br, gzipped] = await Promise.all([promisify(brotliCompress)(plain), promisify(gzip)(plain)]);

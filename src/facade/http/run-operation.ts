@@ -86,11 +86,11 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   authorize(caller, operation);
   options.openRequests.enterScan(caller, operation, exchange);
   const signal = hangUpSignal(response);
-  const bodyBytes = requested.bodyBytes ?? (await readInRoom(exchange, requested, options, signal));
+  const bodyBytes = requested.bodyBytes ?? (await readWithinMemory(exchange, requested, options, signal));
   // A request that sends events is counted as such, and its bytes as other requests are.
-  const told = countedAs(exchange.path) === 'request' ? response : null;
+  const limited = countedAs(exchange.path) === 'request' ? response : null;
   const count = bodyCharge(bodyBytes.length);
-  if (count > 0) await limitRate(rateLimiter, caller, { response: told, counted: 'request', count });
+  if (count > 0) await limitRate(rateLimiter, caller, { response: limited, counted: 'request', count });
   const organization = caller.organization.id;
   const turn = loopTurns.of(organization);
   const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn, signal });
@@ -103,7 +103,7 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   }
 }
 
-async function readInRoom(
+async function readWithinMemory(
   exchange: Exchange,
   { operation, caller }: Requested,
   { memory, maxBodyBytes }: RunOptions,

@@ -42,7 +42,7 @@ export class Components {
     const renamed = new Set<string>();
     for (let before = -1; before < renamed.size; ) {
       before = renamed.size;
-      for (const [id, part] of Object.entries(parts)) if (says(part, renamed)) renamed.add(id);
+      for (const [id, part] of Object.entries(parts)) if (contains(part, renamed)) renamed.add(id);
     }
     for (const [id, part] of Object.entries(parts))
       this.refer('schemas', renamed.has(id) ? changeOf(id) : id, members(withoutDefaults(part, renamed)));
@@ -131,12 +131,12 @@ const reference = '#/components/schemas/';
 const changeOf = (id: string): string => (id.endsWith('Change') ? id : `${id}Change`);
 
 /** Whether it contains a default, or a reference to one of these parts. */
-function says(value: unknown, parts: ReadonlySet<string>): boolean {
-  if (Array.isArray(value)) return value.some((each) => says(each, parts));
+function contains(value: unknown, parts: ReadonlySet<string>): boolean {
+  if (Array.isArray(value)) return value.some((each) => contains(each, parts));
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, each]) => {
-    if (name === 'properties') return says(Object.values(members(each)), parts);
-    return name === '$ref' && typeof each === 'string' ? parts.has(each.slice(reference.length)) : name === 'default' || says(each, parts);
+    if (name === 'properties') return contains(Object.values(members(each)), parts);
+    return name === '$ref' && typeof each === 'string' ? parts.has(each.slice(reference.length)) : name === 'default' || contains(each, parts);
   });
 }
 

@@ -30,10 +30,10 @@ export function mayHaveHistory(kind: DeletableKind): kind is Extract<DeletableKi
  */
 export async function wasDeleted(call: Call, kind: DeletableKind, id: string): Promise<boolean> {
   if (!hasFormOfId(kind, id)) return false;
-  return (await isNotedAsDeleted(call, kind, id)) || (mayHaveHistory(kind) && (await hasHistory(call, kind, id)));
+  return (await isRecordedAsDeleted(call, kind, id)) || (mayHaveHistory(kind) && (await hasHistory(call, kind, id)));
 }
 
-async function isNotedAsDeleted(call: Call, kind: DeletableKind, id: string): Promise<boolean> {
+async function isRecordedAsDeleted(call: Call, kind: DeletableKind, id: string): Promise<boolean> {
   const { registry } = call.services;
   const { id: org } = call.caller.organization;
   if (kind === 'WebhookApplication' || kind === 'WebhookEndpoint') return (await pastNameOf(call, kind, id)) !== null;

@@ -112,10 +112,10 @@ export class ManifestsDirectory {
       // Organizations make their namespaces in a moment; what lies in them is no error before that takes too long.
       this.#earlyLoads = failures.some(({ isEarly }) => isEarly) ? this.#earlyLoads + 1 : 0;
       const isPatient = this.#earlyLoads <= maxEarlyLoads;
-      const told = failures.filter(({ isEarly }) => !(isEarly && isPatient));
-      const refused = told.map(({ object, message }) => ({ file: `${object.kind} ${object.metadata.name}`, message }));
+      const reported = failures.filter(({ isEarly }) => !(isEarly && isPatient));
+      const refused = reported.map(({ object, message }) => ({ file: `${object.kind} ${object.metadata.name}`, message }));
       const pruned = errors.length === 0 ? await applier.prune(objects) : [];
-      load = { files, objects, errors: [...errors, ...refused], waiting: failures.length - told.length, pruned };
+      load = { files, objects, errors: [...errors, ...refused], waiting: failures.length - reported.length, pruned };
     } catch (error) {
       load = {
         files: 0,

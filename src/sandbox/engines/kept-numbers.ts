@@ -10,7 +10,7 @@ function keyOf(double: number): Key {
   return Object.is(double, -0) ? '-0' : double;
 }
 
-const maxTold = 3;
+const maxReported = 3;
 
 /**
  * The spelling of an event's numbers that code sees as doubles, so that unchanged numbers keep their digits in its output: a double that is in
@@ -55,10 +55,10 @@ export class KeptNumbers {
       const known = kept.get(key);
       if (known === written) return;
       const others = values.get(key) ?? [];
-      const isNew = others.length <= maxTold && others.every((other) => compareNumbers(jsonNumber(other), number) !== 0);
+      const isNew = others.length <= maxReported && others.every((other) => compareNumbers(jsonNumber(other), number) !== 0);
       if (known === undefined) kept.set(key, written);
       // Of the same value in two forms either will do, unless a double represents it.
-      else if (isNew || others.length > maxTold || isDouble(number)) kept.set(key, null);
+      else if (isNew || others.length > maxReported || isDouble(number)) kept.set(key, null);
       if (isNew) values.set(key, [...others, written]);
     }
   }
@@ -91,9 +91,9 @@ export class KeptNumbers {
 
   /** What has been lost in what was written; null: nothing. */
   get warning(): string | null {
-    const lost = [...this.#lost].slice(0, maxTold).map((key) => (this.#values.get(key) ?? []).slice(0, maxTold).map(shown).join(' and '));
+    const lost = [...this.#lost].slice(0, maxReported).map((key) => (this.#values.get(key) ?? []).slice(0, maxReported).map(shown).join(' and '));
     if (lost.length === 0) return null;
-    const more = this.#lost.size > maxTold ? ', and others' : '';
+    const more = this.#lost.size > maxReported ? ', and others' : '';
     return `numbers of the event are the same to the transform and may have changed: ${lost.join('; ')}${more}`;
   }
 }

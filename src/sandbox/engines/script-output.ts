@@ -43,12 +43,12 @@ const uncallable: ReadonlySet<AnyNode['type']> = new Set([
 
 /** Returns null for a script that may have a value, and for a text that does not parse: the interpreter reports its syntax error. */
 export function valuelessScript(code: string): ValuelessScript | null {
-  const found = known.get(code) ?? { valueless: judge(code) };
+  const found = known.get(code) ?? { valueless: analyze(code) };
   known.set(code, found);
   return found.valueless;
 }
 
-function judge(code: string): ValuelessScript | null {
+function analyze(code: string): ValuelessScript | null {
   let body: (Statement | ModuleDeclaration)[];
   const tokens: Token[] = [];
   try {

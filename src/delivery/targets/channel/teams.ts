@@ -35,9 +35,9 @@ export function teamsMessage(alert: Alert): object {
  * with any other text, such as "Webhook message delivery failed with error: …", the message is lost.
  */
 export function teamsComplaint(text: string): string | null {
-  const said = text.trim();
-  const json = readJson(said);
-  return said === '' || json === 1 || (typeof json === 'object' && json !== null) ? null : said;
+  const trimmed = text.trim();
+  const json = readJson(trimmed);
+  return trimmed === '' || json === 1 || (typeof json === 'object' && json !== null) ? null : trimmed;
 }
 
 function run(text: string, weight: 'default' | 'bolder' = 'default'): object {

@@ -105,7 +105,7 @@ export function exchange(
         const asked = headers['retry-after'];
         retryAfter = (Array.isArray(asked) ? asked[0] : asked) ?? null;
         const wish = headers[retryHeader];
-        if (wish !== undefined) asksForNoRetry = saysNo(wish);
+        if (wish !== undefined) asksForNoRetry = isNo(wish);
       },
       onResponseData(current, chunk) {
         chunks.push(size + chunk.length > maxBodyBytes ? chunk.subarray(0, maxBodyBytes - size) : chunk);
@@ -141,7 +141,7 @@ export function exchange(
 }
 
 /** A receiver may send it more than once. */
-function saysNo(value: string | string[]): boolean {
+function isNo(value: string | string[]): boolean {
   return [value].flat().some((each) => each.trim().toLowerCase() === 'no');
 }
 

@@ -21,7 +21,7 @@ import {
 
 /** Cron jobs and their executions. */
 
-const executionsTold = 5;
+const shownExecutions = 5;
 const maxJobs = 1000;
 
 const outcomes = { running: 'is under way', success: 'succeeded', failed: 'failed' };
@@ -29,7 +29,7 @@ const outcomes = { running: 'is under way', success: 'succeeded', failed: 'faile
 export async function explainCronJob(call: Call, job: PosthornObject<'HttpCronJob'>, id: string): Promise<More> {
   const [inForce = null] = await idsInForce([job], call);
   const org = call.caller.organization.id;
-  const executions = inForce === null ? [] : await call.services.cronExecutions.newest(org, inForce, executionsTold);
+  const executions = inForce === null ? [] : await call.services.cronExecutions.newest(org, inForce, shownExecutions);
   const beyondPlan = cronJobBeyondPlan(job.spec, call.caller.organization.plan);
   const [last] = executions;
   const runs = executions.map((each) => ({ ...executionStep(each), data: { executionId: each.id, status: each.status } }));
@@ -71,8 +71,8 @@ export async function explainExecution(call: Call, id: string): Promise<Explanat
 function executionStep({ startedAtMs, status, latencyMs, responseStatus, errorMessage }: CronExecution): Step {
   const took = latencyMs === null ? '' : ` after ${latencyMs} ms`;
   const answer = responseStatus === null ? '' : `: the receiver returned ${responseStatus}`;
-  const said = errorMessage === null ? '' : ` ${errorMessage}`;
-  return happened(startedAtMs, 'execution', `The execution ${outcomes[status]}${took}${answer}.${said}`);
+  const error = errorMessage === null ? '' : ` ${errorMessage}`;
+  return happened(startedAtMs, 'execution', `The execution ${outcomes[status]}${took}${answer}.${error}`);
 }
 
 function nextRun(atMs: number | null): Next | null {

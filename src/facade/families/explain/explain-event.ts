@@ -13,7 +13,7 @@ import { adviceOnScheduled, adviceOnWait, type Goal, nextOf, waitOf } from './wa
 
 /** Events of sources, and webhook events. */
 
-const maxTold = 30;
+const maxShown = 30;
 
 /** Null: the organization has no such event. */
 export async function explainEvent(call: Call, id: string): Promise<Explanation | null> {
@@ -25,15 +25,15 @@ export async function explainEvent(call: Call, id: string): Promise<Explanation 
   const [sent, stored] = await Promise.all([webhookMessages.event(org, id), messages.event(webhookOrganization(org), id)]);
   if (sent === null || stored === null) return null;
   const unreached = await subscriptionsUnreachedBy(call, sent);
-  const rows = unreached.subscriptions.slice(0, maxTold).map(({ reason, labels, expression, error, changedSince, ...ids }) => {
-    const told = [
+  const rows = unreached.subscriptions.slice(0, maxShown).map(({ reason, labels, expression, error, changedSince, ...ids }) => {
+    const details = [
       ...labels.map(
         ({ label, expected, actual }) =>
           `the label ${label} must be ${inWords(expected)}, and the event has ${actual === null ? 'none' : inWords(actual)}`,
       ),
       ...(expression === null ? [] : [`the expression ${expression}`]),
     ];
-    const text = sentence(`The endpoint ${ids.endpointId} got nothing: ${words(reason)}`, told, error, changedSince);
+    const text = sentence(`The endpoint ${ids.endpointId} got nothing: ${words(reason)}`, details, error, changedSince);
     return holds('not_matched', text, { ...ids, reason, changedSince });
   });
   const waiting = sent.messages.find(({ waitingFor }) => waitingFor !== null);
@@ -49,7 +49,7 @@ export async function explainEvent(call: Call, id: string): Promise<Explanation 
     kind: 'webhook event',
     state: stateOfMessages(sent.messages),
     summary: `The event has ${counted(sent.event.messageCount, 'message')}, and ${counted(unreached.total, 'subscription')} to its type got nothing.`,
-    story: [...receivedSteps(stored), ...sent.messages.slice(0, maxTold).map(messageStep), ...rows],
+    story: [...receivedSteps(stored), ...sent.messages.slice(0, maxShown).map(messageStep), ...rows],
     ...waitOfFirst(waiting),
     advice: [
       ...advice,
@@ -64,28 +64,28 @@ async function ofSource(call: Call, event: EventView): Promise<Explanation> {
   const deliveries = await call.services.messages.deliveriesOfEvent(event.org, id);
   const unreached = await unreachedBy(call, event, deliveries);
   const sent = deliveries.filter(({ status: each }) => each !== 'filtered');
-  const rows = unreached.routes.slice(0, maxTold).map(({ reason, conditions, error, changedSince, ...ids }) => {
-    const told = conditions.flatMap(({ index, field, operator, expected, actual }) =>
+  const rows = unreached.routes.slice(0, maxShown).map(({ reason, conditions, error, changedSince, ...ids }) => {
+    const details = conditions.flatMap(({ index, field, operator, expected, actual }) =>
       field === undefined
         ? [`condition ${index + 1} of its filter`]
         : [
             `condition ${index + 1} (${field} ${operator ?? ''}${expected === undefined ? '' : ` ${inWords(expected)}`}), and the event has ${actual === undefined ? 'no such field' : inWords(actual)}`,
           ],
     );
-    return holds('not_matched', sentence(`The route ${ids.routeId} sent nothing: ${words(reason)}`, told, error, changedSince), {
+    return holds('not_matched', sentence(`The route ${ids.routeId} sent nothing: ${words(reason)}`, details, error, changedSince), {
       ...ids,
       reason,
       changedSince,
     });
   });
   const waiting = sent.find(({ waitingFor }) => waitingFor !== null);
-  const told = await Promise.all(sent.slice(0, maxTold).map((delivery) => deliveryStep(call, delivery)));
+  const details = await Promise.all(sent.slice(0, maxShown).map((delivery) => deliveryStep(call, delivery)));
   return explained({
     id,
     kind: 'event',
     state: status,
     summary: `${statusTexts[status]} It has ${counted(deliveryCount, 'delivery', 'deliveries')}.`,
-    story: [...receivedSteps(event), ...told, ...rows],
+    story: [...receivedSteps(event), ...details, ...rows],
     ...waitOfFirst(waiting),
     advice: await adviceOn(call, { event, sent, waiting, unreached: unreached.routes[0] }),
   });
@@ -203,8 +203,8 @@ function stateOfMessages(messages: readonly WebhookMessageView[]): string {
   return has('success') ? 'partial' : 'failed';
 }
 
-function sentence(beginning: string, told: readonly string[], error: string | null, changedSince: boolean): string {
-  const detail = [...told, ...(error === null ? [] : [error])].join('; ');
+function sentence(beginning: string, details: readonly string[], error: string | null, changedSince: boolean): string {
+  const detail = [...details, ...(error === null ? [] : [error])].join('; ');
   const since = changedSince ? ' It was changed since, so another reason may have held then.' : '';
   return `${beginning}${detail === '' ? '' : ` (${detail})`}.${since}`;
 }

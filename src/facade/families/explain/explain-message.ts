@@ -15,7 +15,7 @@ import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type 
 
 /** Deliveries of routes, and messages to webhook endpoints. */
 
-const maxAttemptsTold = 50;
+const maxAttemptsShown = 50;
 
 /** What both have, in one form. */
 interface Message extends Goal {
@@ -146,8 +146,8 @@ function attemptStep(attempt: AttemptView, target: SignedTarget | null, settings
   const { attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage, sentAs } = attempt;
   const outcome = errorType === null ? 'succeeded' : `failed (${errorType})`;
   const answer = responseStatus === null ? 'without a response' : `the receiver returned ${responseStatus}`;
-  const saysMore = errorType !== null && errorMessage !== null && errorMessage !== defaultMessage({ errorType, responseStatus });
-  const said = !saysMore ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
+  const hasDetail = errorType !== null && errorMessage !== null && errorMessage !== defaultMessage({ errorType, responseStatus });
+  const said = !hasDetail ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
   const form = sentFormStep(target, sentAs);
   const headers = sentHeaders(attempt, settings);
   const text = `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}${form.text}${headers.text}`;
@@ -181,8 +181,8 @@ async function circuitStep(call: Call, { routeId, destinationId, isForWebhook }:
 function cancelSteps({ cancellation, isDeadLetter, isUnderWay }: Message): Step[] {
   if (cancellation === undefined) return [];
   const { atMs, by } = cancellation;
-  const isNoted = isUnderWay || !isDeadLetter;
-  const what = isNoted
+  const isRecorded = isUnderWay || !isDeadLetter;
+  const what = isRecorded
     ? `${by} cancelled the message while an attempt was under way, or while it was in a batch.`
     : `${by} cancelled the message.`;
   return [happened(atMs, 'cancelled', what, { by })];

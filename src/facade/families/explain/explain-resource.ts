@@ -100,9 +100,9 @@ function referrerSteps(call: Call, object: PosthornObject<ServedKind>): Step[] {
     const all = cachedObjects(call, each).filter((other) => refersTo(other, kind, metadata.name));
     if (all.length === 0) return [];
     const names = all.slice(0, maxReferrers).map((other) => ({ id: idOf(other), name: other.metadata.name }));
-    const told = names.map(({ name }) => name).join(', ');
+    const shown = names.map(({ name }) => name).join(', ');
     const rest = all.length > names.length ? ` and ${all.length - names.length} more` : '';
-    const text = `Used by: ${counted(all.length, nouns[each])} (${told}${rest}).`;
+    const text = `Used by: ${counted(all.length, nouns[each])} (${shown}${rest}).`;
     return [holds('used_by', text, { kind: nouns[each], total: all.length, names })];
   });
 }

@@ -17,13 +17,13 @@ export async function signatureFailuresOf(
   const { entries, requests, sinceMs } = await services.signatureFailures.of(org, id, services.clock.now() - signatureFailuresKeptMs);
   if (entries.length === 0) return { steps: [], advice: [] };
   const { lastEventAtMs } = await services.messages.eventCounters(org, id);
-  const told = entries.map((entry) => ({ entry, ...signatureFailureInWords(entry, provider) }));
-  const open = told.filter(({ entry: { isRefused, lastAtMs } }) => !isRefused || lastAtMs >= (lastEventAtMs ?? 0));
+  const described = entries.map((entry) => ({ entry, ...signatureFailureInWords(entry, provider) }));
+  const open = described.filter(({ entry: { isRefused, lastAtMs } }) => !isRefused || lastAtMs >= (lastEventAtMs ?? 0));
   const texts = [...new Set(open.map(({ advice }) => advice))].slice(0, maxAdvice);
   return {
     steps: [
       holds('signature_failures', `Requests whose signatures failed: ${requests}.`, { requests, since: isoTimeOrNull(sinceMs) }),
-      ...told.map(({ entry, message }) => {
+      ...described.map(({ entry, message }) => {
         const { reason, header = null, secondsBehind = null, isRefused: refused, address, requests: number, firstAtMs, lastAtMs } = entry;
         const verb = `${number === 1 ? 'was' : 'were'} ${refused ? 'refused' : 'accepted as unverified'}`;
         const data = { reason, header, secondsBehind, refused, address, requests: number, firstAt: isoTimeOrNull(firstAtMs) };

@@ -14,8 +14,8 @@ import { adviceOnWait } from './wait-advice.ts';
 /** Reports counters, backlog and circuits of sources, routes and destinations, failed signatures of sources, and what is left of the month for sources and event types. */
 
 const maxTargets = 200;
-const maxCircuitsTold = 20;
-const maxHeldTold = 20;
+const maxCircuitsShown = 20;
+const maxHeldShown = 20;
 
 export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
   if (isA(object, 'Source')) {
@@ -112,7 +112,7 @@ async function heldTargets(call: Call, { spec }: PosthornObject<'Route'>): Promi
     const text = `The destination ${destinationId} is suspended: ${beyondPlan}.`;
     return [{ destinationId, reason: 'destination_suspended', text }];
   });
-  const some = held.slice(0, maxHeldTold);
+  const some = held.slice(0, maxHeldShown);
   const advice = await Promise.all(
     some.map(({ reason, destinationId }) => adviceOnWait(call, reason, { routeId: '', destinationId, isForWebhook: false })),
   );
@@ -145,7 +145,7 @@ async function targetsOf(call: Call, targets: readonly TargetIds[], isWanted: (t
     steps: [
       backlog,
       ...lastSteps(circuits),
-      ...(broken.length === 0 ? [holds('circuit', 'Its circuits are closed.')] : broken.slice(0, maxCircuitsTold).map(circuitStep)),
+      ...(broken.length === 0 ? [holds('circuit', 'Its circuits are closed.')] : broken.slice(0, maxCircuitsShown).map(circuitStep)),
     ],
     next: first === undefined ? null : probeOf(first),
     advice: first === undefined ? [] : await adviceOnWait(call, 'circuit_open', { ...first, isForWebhook: false }),

@@ -17,7 +17,7 @@ const body = z.strictObject({
   ...sampleEvent,
 });
 
-const judged = z
+const conditionResult = z
   .object({
     field: z.string().describe('The field.'),
     operator: z.string().describe('The operator.'),
@@ -45,8 +45,8 @@ export const filterTestOperation = operation({
     schema: z.object({
       success: z.literal(true).describe('The filter was tried.'),
       matches: z.boolean().describe('Whether the event meets it.'),
-      conditions: z.array(judged).describe('Each condition.'),
-      results: z.array(judged).describe('The same as conditions.'),
+      conditions: z.array(conditionResult).describe('Each condition.'),
+      results: z.array(conditionResult).describe('The same as conditions.'),
       logic: z.enum(['AND', 'OR']).describe('Whether all conditions must hold or one.'),
     }),
   },

@@ -68,7 +68,7 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
         const text = `The API has no changes for what a manifest of the kind ${found} declares. Change it there.`;
         throw new PosthornError('FIELD_MANAGED', text);
       }
-      const { current, spec } = await judged(plan, call, call.body.change);
+      const { current, spec } = await validated(plan, call, call.body.change);
       const { name, namespace = '' } = current.metadata;
       // As the store has it: without members that are undefined.
       const [before, after]: unknown[] = [current.spec, spec].map((each) => parsePlainJson(JSON.stringify(each)));
@@ -85,7 +85,7 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
 }
 
 /** `change` takes any object, so a field that the record does not have is not one that this body does not have. */
-async function judged(plan: ChangePlan, call: Call, change: unknown): ReturnType<ChangePlan['judge']> {
+async function validated(plan: ChangePlan, call: Call, change: unknown): ReturnType<ChangePlan['judge']> {
   try {
     return await plan.judge(call, change);
   } catch (error) {

@@ -38,7 +38,7 @@ export const schemaValidateOperation = operation({
   handle: async (call) => {
     const sent = await sentPayload(call);
     const { jsonSchema } = await findContent(call, 'PayloadSchema', call.params['id'] ?? '');
-    return await judged(call, jsonSchema, sent);
+    return await validated(call, jsonSchema, sent);
   },
 });
 
@@ -56,7 +56,7 @@ export const schemaTestOperation = operation({
   answer,
   handle: async (call) => {
     const sent = await sentPayload(call);
-    return await judged(call, await checkedSchema(call, call.body.jsonSchema, undefined), sent);
+    return await validated(call, await checkedSchema(call, call.body.jsonSchema, undefined), sent);
   },
 });
 
@@ -66,7 +66,7 @@ async function sentPayload(call: Call): Promise<Buffer> {
   return sent;
 }
 
-async function judged({ services, caller, signal }: Call, jsonSchema: unknown, sent: Buffer): Promise<z.input<typeof answer.schema>> {
+async function validated({ services, caller, signal }: Call, jsonSchema: unknown, sent: Buffer): Promise<z.input<typeof answer.schema>> {
   const schema = jsonSchemaText(jsonSchema);
   if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
   const [errors = []] = await services.sandbox.validate({ organization: caller.organization.id }, [schema], sent, {

@@ -161,9 +161,9 @@ export class RouteImportPlanner {
     const twin = this.#imported.get(connection);
     if (twin === undefined) this.#imported.set(connection, { name, isUnchanged });
     if (twin === undefined || this.#strategy === 'rename') return [];
-    const said = `connects the same source and destinations as the route "${twin.name}" of the document`;
-    if ((isUnchanged && twin.isUnchanged) || (spec.destinationRefs ?? []).length === 0) return [`Route "${name}" ${said}.`];
-    throw new PosthornError('DUPLICATE_ROUTE', `it ${said}; conflictStrategy rename imports both.`);
+    const complaint = `connects the same source and destinations as the route "${twin.name}" of the document`;
+    if ((isUnchanged && twin.isUnchanged) || (spec.destinationRefs ?? []).length === 0) return [`Route "${name}" ${complaint}.`];
+    throw new PosthornError('DUPLICATE_ROUTE', `it ${complaint}; conflictStrategy rename imports both.`);
   }
 
   /** `Name (2)`, `Name (3)`, … */

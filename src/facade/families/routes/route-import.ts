@@ -47,10 +47,10 @@ export const routeImportOperation: Operation = operation({
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
     const { plan, written } = await WriteTransaction.run(call, { reads: routeWritesLookAt, isImport: true }, async (write) => {
       const writes = await RouteImportWrites.begin(call, write);
-      const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
-      if (judged.errors.length > 0) await write.rollBack();
-      const isToBeWritten = judged.errors.length === 0 && !validateOnly;
-      return { plan: judged, written: isToBeWritten ? await writes.write(judged.steps) : [] };
+      const planned = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
+      if (planned.errors.length > 0) await write.rollBack();
+      const isToBeWritten = planned.errors.length === 0 && !validateOnly;
+      return { plan: planned, written: isToBeWritten ? await writes.write(planned.steps) : [] };
     });
     const steps = plan.errors.length > 0 ? [] : plan.steps;
     const count = (status: string): number => steps.filter((step) => step.status === status).length;

@@ -212,9 +212,9 @@ export function complaintsOf(
     const own = path.replace(/^spec\./, '');
     if (names.includes(/^\w+/.exec(own)?.[0] ?? '')) found[own] = own in found ? `${found[own]} ${text}` : text;
   };
-  const told = Object.entries(error.details);
-  for (const [path, texts] of told) add(path, `${path} ${texts.join(', ')}.`);
-  if (told.length > 0) return found;
+  const details = Object.entries(error.details);
+  for (const [path, texts] of details) add(path, `${path} ${texts.join(', ')}.`);
+  if (details.length > 0) return found;
   for (const part of error.message.split(/; (?=[\w.]+)/)) {
     const path = /^["']?((?:\w+)(?:\.\w+|\[\d+\])*)/.exec(part)?.[1];
     if (path !== undefined) add(path, part.endsWith('.') ? part : `${part}.`);
