@@ -1,7 +1,7 @@
 import { shardOf } from '../core/shard-of.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 
-/** In which shard the targets of each destination live: the shard of its published record, else where its id hashes to. */
+/** The shard of the targets of each destination: that of its published record, else where its id hashes to. */
 export class ShardDirectory {
   readonly #publisher: Pick<FencedPublisher, 'get'>;
   readonly #shards: number;

@@ -73,7 +73,7 @@ export function takersOf(caches: ControllerCaches, kind: PosthornKind, referred:
   );
 }
 
-/** Those of the kind that name an object of the organization. */
+/** Objects of the kind that name an object of the organization. */
 export function takersFrom(caches: ControllerCaches, kind: SharedKind, organization: string): ObjectOf<SharedKind>[] {
   return takers(caches, kind, nameIn(organization, ''));
 }

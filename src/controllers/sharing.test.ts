@@ -93,7 +93,7 @@ async function route(reference: string): Promise<string> {
   return idOf('Route', made as ObjectOf<'Route'>);
 }
 
-/** What is in force for the taker: the content that its records have. */
+/** Published content of the taker: that of its records. */
 async function inForce({ kind }: Sharable, id: string, routeId: string): Promise<object | null> {
   const { registry } = suite.controllers;
   const org = idOf('Organization', await suite.store.get('Organization', { name: 'globex' }));

@@ -51,7 +51,7 @@ const allReady = { resolvedRefs: 'True ResolvedRefs', ready: 'True Ready', messa
 
 interface Case {
   subject: [kind: ConfigurationKind, spec: object];
-  /** What it refers to, and is not in force. */
+  /** References that are not in force. */
   broken: [kind: ConfigurationKind, name: string, spec: object];
   /** Brings that in force. */
   mend(): Promise<unknown>;

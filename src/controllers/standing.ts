@@ -10,7 +10,7 @@ import { referenced } from './held-ids.ts';
 import { earlierInForce } from './programmed-condition.ts';
 
 /**
- * What the status of an object means to those that refer to it. `earlier`: it is not ready, but an earlier generation of it is in force; `notReady`:
+ * Meaning of an object's status for those that refer to it. `earlier`: it is not ready, but an earlier generation of it is in force; `notReady`:
  * nothing of it is in force, or what is does not serve; `unseen`: it has no status yet.
  */
 export type Standing =
@@ -36,7 +36,7 @@ export interface Lacking {
   createdAtMs?: number;
 }
 
-/** What the object refers to and is not ready, in the order of the kinds and then of the references. */
+/** References of the object that are not ready, in the order of the kinds and then of the references. */
 export function lackingReferences(caches: ControllerCaches, object: PosthornObject<PosthornKind>): Lacking[] {
   const key = { namespace: namespaceOf(object) };
   const targets: readonly PosthornKind[] = targetsOf(object.kind);
@@ -80,7 +80,7 @@ export function complaintsAbout(lacking: readonly Lacking[]): Refusal[] {
   );
 }
 
-/** What reasons call a kind: `Channel` for NotificationChannel, `EventType` for WebhookEventType. */
+/** Names of kinds in reasons: `Channel` for NotificationChannel, `EventType` for WebhookEventType. */
 function reasonName(kind: ConfigurationKind): string {
   return kind.replace(/^(Webhook|Notification)/, '');
 }

@@ -21,7 +21,7 @@ export interface WebhookRecords<Record, Stored> {
   update(stored: Stored, record: Record): Promise<unknown>;
   delete(org: string, id: string): Promise<void>;
   disable(stored: Stored, reason: string | null): Promise<unknown>;
-  /** What in others makes the store refuse the record; null: nothing is known that does. */
+  /** The conflict in other objects that makes the store refuse the record; null: none known. */
   obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
   /** It was not there before; also called when it is unknown whether it is there now. */
   created?(record: Record): void;
@@ -41,7 +41,7 @@ export function webhookRecordSink<Record extends { org: string; id: string }, St
   return {
     get: (id: string, organization: OrganizationFacts) => managed(organization.id, id),
     publish: async (record) => {
-      // What shards keep of an application or an endpoint, such as its limits, they keep by its id alone.
+      // Shards keep data of an application or an endpoint, such as its limits, by its id alone.
       const owned = await claimId(publisher, record);
       if (owned !== null) return owned;
       const stored = await publisher.write(() => records.get(record.org, record.id));

@@ -16,7 +16,7 @@ export const patternLimits = {
   matchSteps: 1_000_000,
 };
 
-/** What an instruction costs to compile, in characters of a range that is folded. */
+/** Cost of compiling an instruction, in characters of a range that is folded. */
 const instructionCost = 10;
 /** The size is counted before a pattern is compiled, too, and may then be too large for alternatives that begin alike. */
 const uncompiledSize = 3 * patternLimits.size;
@@ -38,7 +38,7 @@ const tooLarge = 'the regular expression is too large';
 export const tooCostlyToCompile =
   'too large, or needs fewer or narrower character classes, or none of (?i): it would take too long to compile';
 
-/** What it costs RE2 to compile a pattern, in characters of a range that is folded: about 150 ns each. */
+/** Cost of compiling a pattern in RE2, in characters of a range that is folded: about 150 ns each. */
 export function compileCost(source: string): number {
   return classCost(source) + instructionCost * unrolledSize(source);
 }

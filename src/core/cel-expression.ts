@@ -18,7 +18,7 @@ interface Checks {
 
 interface Checked {
   expression: Expression;
-  /** What the comprehension evaluates for each element; 0: there is none. */
+  /** Expression that the comprehension evaluates for each element; 0: none. */
   partsPerElement: number;
   patterns: { source: string; expression: Expression }[];
 }

@@ -109,7 +109,7 @@ function scalar(part: unknown): CelInput {
   return typeof part === 'string' || typeof part === 'boolean' ? part : null;
 }
 
-/** What an evaluation may still use. CEL has no state of its own, and evaluations do not overlap: they are synchronous. */
+/** Remaining budget of an evaluation. CEL has no state of its own, and evaluations do not overlap: they are synchronous. */
 let running: {
   work: WorkBudget;
   partsPerElement: number;

@@ -28,7 +28,7 @@ export function quickFunctions({ celFunc, celList, celMethod, listType, CelScala
   const { BOOL, DOUBLE, DYN, INT, STRING, UINT } = CelScalar;
   const list = listType(DYN);
   return [
-    // Those of the package make a double of the integer.
+    // The package's own make a double of the integer.
     ...Object.entries(orders).flatMap(([name, isMet]) => [
       celFunc(name, [INT, DOUBLE], BOOL, (one, other) => isMet(one, other)),
       celFunc(name, [DOUBLE, INT], BOOL, (one, other) => isMet(one, other)),
@@ -101,7 +101,7 @@ export function chargedFunctions(cel: CelPackage, functions: Iterable<CelFunc>, 
   }
 }
 
-/** What a call costs beside `celCosts.call`, in nanoseconds, by its target and arguments. */
+/** Cost of a call beside `celCosts.call`, in nanoseconds, by its target and arguments. */
 type Cost = (first: CelValue | undefined, second: CelValue | undefined) => number;
 
 function costOf(cel: CelPackage, name: string, spend: (ns: number) => void): Cost {
@@ -152,7 +152,7 @@ function sizeOf(cel: CelPackage, value: CelValue | undefined): number | undefine
   return cel.isCelList(value) || cel.isCelMap(value) ? value.size : undefined;
 }
 
-/** What going through all of a value costs, in nanoseconds; spends as much for finding out. */
+/** Cost of visiting all of a value, in nanoseconds; spends as much for finding out. */
 function weightOf(cel: CelPackage, value: CelValue | undefined, spend: (ns: number) => void): number {
   if (typeof value !== 'object') return lengthOf(value);
   const isList = cel.isCelList(value);

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import type { AddressList } from './address-list.ts';
 
 /**
- * Who sends: the address of the connection; behind trusted proxies the last one in `X-Forwarded-For` that is not such a proxy itself.
+ * The sender: the address of the connection; behind trusted proxies the last one in `X-Forwarded-For` that is not such a proxy itself.
  * Entries before an invalid address are not trusted.
  */
 export function clientAddress(connected: string, forwarded: string | string[] | undefined, trustedProxies: AddressList): string {
@@ -25,7 +25,7 @@ function withoutPort(text: string): string {
 const ipv6NetworkBits = 64;
 
 /**
- * What counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is the least that a client is given. An IPv4 address in IPv6
+ * One client: an IPv4 address, or the /64 of an IPv6 address, which is the least that a client is given. An IPv4 address in IPv6
  * notation counts as IPv4. Returns what is no address as it is.
  */
 export function clientNetwork(address: string): string {

@@ -90,7 +90,7 @@ export function keptNextCronSlot(schedule: Schedule, nowMs: number): number | nu
 const maxOffsets = 5000;
 const offsets = new LRUCache<string, number>({ max: maxOffsets });
 
-/** What the clocks of the zone show more than UTC, in milliseconds. */
+/** Offset of the zone's clocks from UTC, in milliseconds. */
 function zoneOffsets(zone: string): (ms: number) => number {
   const tz = canonicalTimeZone(zone);
   if (tz === null) throw new RangeError(`${zone} is not a time zone`);

@@ -38,7 +38,7 @@ export class EventContext implements FilterContext {
     return readable;
   }
 
-  /** What has fields: the body without its content coding, and a form as JSON. */
+  /** The body with fields: without its content coding, and a form as JSON. */
   get readable(): Buffer {
     return this.#read.bytes;
   }

@@ -58,7 +58,7 @@ export function isContainer(value: unknown): value is unknown[] | Record<string,
   return typeof value === 'object' && value !== null && !(value instanceof ExactNumber);
 }
 
-/** What a number of a JSON text is read as. */
+/** Value of a number of a JSON text. */
 export function jsonNumber(text: string): JsonNumber {
   const number = Number(text);
   return String(number) === text ? number : new ExactNumber(text);

@@ -18,7 +18,7 @@ interface Column {
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** What paths look into. */
+/** Input of paths. */
 const record: PathShape = {
   type: 'object',
   members: {

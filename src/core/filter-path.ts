@@ -129,7 +129,7 @@ function shown(rest: string): string {
 
 /** Null: an escape that JSON lacks. */
 function unquoted([, single, double = '']: RegExpExecArray): string | null {
-  // What is in single quotes differs from a JSON string in the quotes alone.
+  // A string in single quotes differs from a JSON string in the quotes alone.
   const text =
     single === undefined
       ? double

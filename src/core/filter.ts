@@ -46,7 +46,7 @@ export const filterLimits = {
   matchStepsOfEvent: 8_000_000,
 };
 
-/** What the patterns of all filters of one event may still cost, and how many texts they were not tried on. */
+/** Remaining cost budget of the patterns of all filters of one event, and how many texts they were not tried on. */
 export class MatchBudget {
   #steps = filterLimits.matchStepsOfEvent;
   #untried = 0;
@@ -87,7 +87,7 @@ export function filterFingerprint({ logic, conditions }: FilterDefinition): stri
   return base32(hash('sha256', text, 'buffer').subarray(0, 10));
 }
 
-/** What lets no event through. */
+/** Matches no event. */
 export const metByNone: CompiledFilter = { readsPayload: false, inPieces: joined({ logic: 'OR', conditions: [] }, []) };
 
 /**
@@ -218,7 +218,7 @@ function compileOperator(operator: FilterOperator, value: unknown): Test | strin
     case 'not_in':
       return negated(membership(value));
     default:
-      // What comes from outside may name anything.
+      // External input may name anything.
       operator satisfies never;
       return null;
   }

@@ -110,7 +110,7 @@ export interface TemplatedMessage {
   payload: Buffer;
 }
 
-/** What is the same for all messages of a target. */
+/** Values shared by all messages of a target. */
 export type TargetPaths = Partial<Record<'route' | 'destination' | 'application' | 'endpoint', string>>;
 
 type Part = string | ((message: TemplatedMessage, context: FilterContext) => unknown);

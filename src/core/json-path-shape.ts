@@ -1,7 +1,7 @@
 import type { JSONPathQuery, jsonpath } from 'json-p3';
 import type { JsonP3 } from './json-path-work.ts';
 
-/** What a document, or a part of it, may be. Of an `object` it is known which members it may have, of a `map` what its members are. */
+/** Possible shapes of a document, or a part of it. An `object` has known members, a `map` has members of a known shape. */
 export type PathShape =
   | { type: 'any' }
   | { type: 'text' }
@@ -25,7 +25,7 @@ export class PathShapeCheck {
     this.#isPattern = isPattern;
   }
 
-  /** What of the path can match nothing, and why; null: all of it may match something. */
+  /** The path part that can match nothing, and why; null: all of it may match something. */
   problemOf(query: JSONPathQuery): string | null {
     try {
       this.#walk(query, [this.#root]);
@@ -46,7 +46,7 @@ export class PathShapeCheck {
     }
   }
 
-  /** What the selector finds in one of the shapes. */
+  /** Result shapes of the selector in one of the shapes. */
   #select(selector: Selector, from: readonly PathShape[]): PathShape[] {
     const found: PathShape[] = [];
     let problem: Fruitless | null = null;

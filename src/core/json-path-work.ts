@@ -15,7 +15,7 @@ export const pathLimits = {
   workNs: 50_000_000,
   /** Levels that a descendant segment goes down. */
   nesting: 100,
-  /** That are found, over all segments of a path. */
+  /** Found values, over all segments of a path. */
   nodes: 100_000,
 };
 

@@ -1,6 +1,6 @@
 import type { Role, Scope } from './records.ts';
 
-/** What a key may do, and until when. */
+/** Rights of a key, and their end. */
 export interface KeyRights {
   role: Role;
   scopes: readonly Scope[];

@@ -5,7 +5,7 @@ import { pieceBytes } from './hash-in-pieces.ts';
 import { AbandonedError, throwIfAbandoned } from './loop-turns.ts';
 import { type TurnOwner, Turns } from './turns.ts';
 
-/** What a signature covers. */
+/** Signed content. */
 export interface LargeContent {
   head: string;
   body: Uint8Array;

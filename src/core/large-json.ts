@@ -177,7 +177,7 @@ class JoinedPieces {
   readonly #middle = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   /** The key of what is opened again. Random, so that the text has no such key. */
   readonly #mark = randomUUID();
-  /** What is open, each within the one before it. */
+  /** Open containers, each within the one before it. */
   #path: Container[] = [];
   #opening = '';
 

@@ -49,7 +49,7 @@ export class LatencyHistogram {
   }
 }
 
-/** What is at most `relativeError` from every duration of the bucket. */
+/** A value within `relativeError` of every duration of the bucket. */
 function middleOf(bucket: number): number {
   return bucket === 0 ? 1 : (2 * gamma ** bucket) / (gamma + 1);
 }

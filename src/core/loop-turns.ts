@@ -26,7 +26,7 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
  * beside others no two turns follow each other. The parts of an organization, such as its sources, share its turns in the same way.
  */
 export class LoopTurns {
-  /** What waits of the parts of each organization; the first one is next. */
+  /** Waiting parts of each organization; the first one is next. */
   readonly #waiting = new Map<string, Round<WaitingTurn>>();
   readonly #now: () => number;
   /** The current holder, and its start. */

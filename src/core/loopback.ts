@@ -9,7 +9,7 @@ const loopbackHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 /** Headers that a proxy or a tunnel adds to a request. */
 const ofProxies =
   /^(?:forwarded|x-forwarded(?:-.+)?|x-original-.+|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|via|cdn-loop|cf-.+|fly-.+|x-envoy-.+|x-amzn-.+|tailscale-.+|ngrok-.+)$/;
-/** What the requests of a relay have, and those of browsers have not: a tenant may have this program, or another one, send to this server. */
+/** Headers of relays that browsers do not send: a tenant may have this program, or another one, send to this server. */
 const ofRelays = /^(?:webhook-.+|x-posthorn-(?!csrf$).+)$/;
 
 /** Whether a `Host` header names this machine, with any port. */

@@ -5,7 +5,7 @@ import type { Keyring, SealingContext } from './sealing.ts';
 /** Below the public address of the installation. */
 export const mailConfirmationPath = '/mail-confirmation';
 
-/** For so long a link counts, and the address gets no other. */
+/** Validity of a link, in which the address gets no other. */
 export const mailConfirmationMs = 7 * 86_400_000;
 
 /** Recipient of a link: whether this address accepts the e-mails of this organization. */
@@ -24,7 +24,7 @@ export function mailboxOf(address: string): string {
   return address.toLowerCase().replace(/\+[^@]*(?=@)/, '');
 }
 
-/** What a link holds; URLs may hold it as it is. */
+/** Content of a link; URLs may hold it unescaped. */
 export function mailConfirmationToken({ org, address }: AskedRecipient, keyring: Keyring, nowMs: number): string {
   return keyring.seal(JSON.stringify({ org, address, expiresAtMs: nowMs + mailConfirmationMs }), context);
 }

@@ -1,4 +1,4 @@
-/** Those of the addresses whose domain is none of `domains`: names, or `*.` and the end of a name. No domains: all are allowed. */
+/** Returns the addresses whose domain is none of `domains`: names, or `*.` and the end of a name. No domains: all are allowed. */
 export function refusedAddresses(addresses: readonly string[], domains: readonly string[]): string[] {
   if (domains.length === 0) return [];
   return addresses.filter((address) => {
@@ -10,7 +10,7 @@ export function refusedAddresses(addresses: readonly string[], domains: readonly
   });
 }
 
-/** What is wrong with the addresses; null: nothing. */
+/** Error of the addresses; null: none. */
 export function mailDomainProblem(addresses: readonly string[], domains: readonly string[]): string | null {
   const refused = refusedAddresses(addresses, domains);
   return refused.length === 0

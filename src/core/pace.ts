@@ -16,7 +16,7 @@ export interface Turns {
 export class Pace {
   readonly #clock: Clock;
   readonly #pausesPerScript: () => number;
-  /** What waits, by for whom it is; who comes first is next. */
+  /** Waiting scripts by owner; the first one is next. */
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #isRunning = false;
 

@@ -1,11 +1,11 @@
 const foldingFlag = /\(\?[a-zA-Z]*i/;
 const unit = /\\x\{([0-9A-Fa-f]{1,6})\}|\\x([0-9A-Fa-f]{2})|\\(.)|./gsu;
 
-/** What the parts of classes cost, measured, in characters of a range that is folded: about 150 ns each. */
+/** Measured costs of parts of classes, in characters of a range that is folded: about 150 ns each. */
 const costs = { property: 200, foldedProperty: 2000, foldedClass: 400 };
 
 /**
- * What it costs RE2 to build the character classes of a pattern, in characters of a range that is folded. With `(?i)` it takes each character of a
+ * Cost of building the character classes of a pattern in RE2, in characters of a range that is folded. With `(?i)` it takes each character of a
  * range in turn, which makes `[a-\uffff]` cost 10 ms. Ranges are searched everywhere, which counts some that are none.
  */
 export function classCost(source: string): number {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parsePlainJson } from './plain-json.ts';
 import type { Keyring, SealingContext } from './sealing.ts';
 
-/** What the body of a delivery is: the payload, or a small JSON object with a link to it. */
+/** Body of a delivery: the payload, or a small JSON object with a link to it. */
 export const payloadForms = ['full', 'thin'] as const;
 export type PayloadForm = (typeof payloadForms)[number];
 
@@ -14,7 +14,7 @@ export const needsPublicUrl = 'needs the public address of the installation, POS
 /** Below the public address of the installation. */
 export const payloadLinkPath = '/api/payload';
 
-/** For so long after the attempt a link leads to the payload. */
+/** Validity of a link after the attempt. */
 export const payloadLinkMs = 7 * 86_400_000;
 
 /**
@@ -23,7 +23,7 @@ export const payloadLinkMs = 7 * 86_400_000;
  */
 export const maxTestPayloadBytes = 4096;
 
-/** What a link leads to. */
+/** Target of a link. */
 export interface LinkedPayload {
   /** As the message names it: `core/webhook.ts`. */
   org: string;
@@ -79,7 +79,7 @@ export class PayloadLinks {
   }
 }
 
-/** What the token of a link leads to; null: this installation has not made it. */
+/** Target of a link's token; null: this installation has not made it. */
 export function linkedPayload(token: string, keyring: Keyring): (LinkedPayload & { expiresAtMs: number }) | null {
   try {
     const { o, x, m, r = null, c = null, e = null, p = null } = content.parse(parsePlainJson(keyring.open(token, context)));

@@ -103,7 +103,7 @@ function containerOf(open: readonly Open[], root: unknown, text: string): object
   return open.at(-1)?.container ?? undefined;
 }
 
-/** What the value has may be a later member of the name. */
+/** The found value may be a later member of the name. */
 function isOfKind(found: unknown, { isArray }: Open): found is object {
   return typeof found === 'object' && found !== null && Array.isArray(found) === isArray;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** What is longer ago (ms) is not recent. */
+/** Activity longer ago (ms) is not recent. */
 export const recentMs = 10_000;
 
 /** Tracks whether more than one organization was active in the last 10 s. */

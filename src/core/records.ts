@@ -28,7 +28,7 @@ export const recordKinds = [
 ] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** What the record of every object of an organization has. `v`: the layout, `generation`: of the object that it was made of. */
+/** Fields of the record of every object of an organization. `v`: the layout, `generation`: of the object that it was made of. */
 interface AnyRecord {
   v: number;
   id: string;
@@ -52,7 +52,7 @@ export interface OrganizationRecord {
   egress: { allowedCidrs: string[]; allowedHosts: string[] };
   /** Where finished messages are kept; `destinationId` null: what is named is not there, or is no warehouse. Absent: nowhere. */
   archive?: { destinationId: string | null };
-  /** Whose workers serve it; absent: those of the default pool. */
+  /** The pool that serves it; absent: the default pool. */
   deliveryPool?: string;
   /** Its data goes with it; absent: it is retained. */
   deletionPolicy?: 'Delete';
@@ -351,7 +351,7 @@ export interface ApiKeyRecord extends AnyRecord {
 }
 
 /**
- * What the Secrets hold that an object refers to and may use: the API shows and merges it, and reads no Secrets. `id` and `generation` are the
+ * Content of the Secrets that an object refers to and may use: the API shows and merges it, and reads no Secrets. `id` and `generation` are the
  * object's. Values that are not there, or not the object's to use, are left out.
  */
 export interface CredentialsRecord extends AnyRecord {

@@ -15,13 +15,13 @@ export type SealedRecordField =
   /** Of the record `credentials`. */
   | 'value';
 
-/** Those that take a value behind a reference to a Secret. */
+/** Fields of values behind a reference to a Secret. */
 export type CredentialField = Exclude<SealedRecordField, 'value'>;
 
 type KeysOfUnion<T> = T extends T ? keyof T : never;
 
 /**
- * What a sealed value in a published record is bound to. The controller seals with it; ingest (source signing secrets) and
+ * Context of a sealed value in a published record. The controller seals with it; ingest (source signing secrets) and
  * delivery (destination auth and signing secrets) open with it. `organization` and `id` are API ids.
  */
 export function recordSealingContext(organization: string, kind: RecordKind, id: string, field: SealedRecordField): SealingContext {
@@ -29,32 +29,32 @@ export function recordSealingContext(organization: string, kind: RecordKind, id:
 }
 
 /**
- * What a sealed value in a Secret made by the facade is bound to. The facade seals with it, the controller opens. `organization`
+ * Context of a sealed value in a Secret made by the facade. The facade seals with it, the controller opens. `organization`
  * is the API id, `secretName` the Secret's metadata.name, `key` the key in its data, `madeFor` the object and origin that its annotations name.
  */
 export function secretSealingContext(organization: string, secretName: string, key: string, madeFor?: string): SealingContext {
   return { organization, kind: 'Secret', name: secretName, field: key, madeFor };
 }
 
-/** What the signing secrets of a webhook endpoint are bound to. The facade and the controller seal with it, delivery opens. */
+/** Context of the signing secrets of a webhook endpoint. The facade and the controller seal with it, delivery opens. */
 export function webhookSecretSealingContext(organization: string, endpointId: string): SealingContext {
   return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'secret' };
 }
 
-/** What a sealed header of a webhook endpoint is bound to. The facade and the controller seal with it, delivery opens. */
+/** Context of a sealed header of a webhook endpoint. The facade and the controller seal with it, delivery opens. */
 export function webhookHeaderSealingContext(organization: string, endpointId: string): SealingContext {
   return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'header' };
 }
 
-/** What the cookie of a session is bound to; it names its organization itself. The facade seals and opens. */
+/** Context of the cookie of a session; it names its organization itself. The facade seals and opens. */
 export const sessionCookieSealingContext: SealingContext = { organization: '', kind: 'Session', name: '', field: 'cookie' };
 
-/** What the credential of a session is bound to; the facade seals and opens. */
+/** Context of the credential of a session; the facade seals and opens. */
 export function sessionCredentialSealingContext(organization: string, id: string): SealingContext {
   return { organization, kind: 'Session', name: id, field: 'credential' };
 }
 
-/** What the answer kept for an idempotency key is bound to; the facade seals and opens. */
+/** Context of the response kept for an idempotency key; the facade seals and opens. */
 export function idempotentAnswerSealingContext(organization: string, key: string): SealingContext {
   return { organization, kind: 'IdempotentAnswer', name: key, field: 'answer' };
 }

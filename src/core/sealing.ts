@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { PosthornError } from './errors.ts';
 
-/** What a sealed value belongs to; bound to it as associated data, so that an envelope moved elsewhere does not open. */
+/** Context of a sealed value; bound to it as associated data, so that an envelope moved elsewhere does not open. */
 export interface SealingContext {
   organization: string;
   kind: string;
   name: string;
   field: string;
-  /** What else may use it, such as an object and an origin; absent: nothing else. */
+  /** Other users of it, such as an object and an origin; absent: none. */
   madeFor?: string | undefined;
 }
 

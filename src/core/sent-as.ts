@@ -3,7 +3,7 @@ import { defaultPayloadForm, type PayloadForm } from './payload-link.ts';
 import { defaultSignatureScheme, type SignatureScheme } from './signature-scheme.ts';
 
 /**
- * What the request of an attempt has that is not the default of its target. The default is the full payload: of a destination without a signature, of a webhook
+ * Deviations of an attempt's request from the default of its target. The default is the full payload: of a destination without a signature, of a webhook
  * endpoint with `defaultSignatureScheme`.
  */
 export interface SentAs {

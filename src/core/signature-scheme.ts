@@ -12,7 +12,7 @@ export interface NamedSigningKey extends Pick<Ed25519Key, 'publicKey'> {
   text: string;
 }
 
-/** What a value of a Secret has to sign with; of each kind the current one first. */
+/** Signing keys in a value of a Secret; of each kind the current one first. */
 export interface SigningSecrets {
   problem?: undefined;
   /** `whsec_…` */

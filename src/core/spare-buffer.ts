@@ -8,7 +8,7 @@ import { mebibytes } from './payload-sizes.ts';
 export class SpareBuffer {
   #kept: { owner: string; memory: WeakRef<ArrayBufferLike> } | null = null;
 
-  /** So many bytes, rounded up to whole MiB, whatever the owner has left in them. `owner`: such as the id of a source; no other owner gets its memory. */
+  /** Returns so many bytes, rounded up to whole MiB, with leftovers of the owner. `owner`: such as the id of a source; no other owner gets its memory. */
   take(owner: string, bytes: number): Buffer {
     const memory = this.#kept?.owner === owner ? this.#kept.memory.deref() : undefined;
     const length = mebibytes(bytes) * 1_048_576;

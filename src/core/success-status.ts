@@ -1,4 +1,4 @@
-/** What counts as success: a status, or a class of statuses such as `2xx`. */
+/** A status, or a class of statuses such as `2xx`, that counts as success. */
 export type SuccessStatus = number | string;
 
 /** All statuses of these. */

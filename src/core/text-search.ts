@@ -8,7 +8,7 @@ const maxNativeLength = 250;
 /** Characters × characters, where even the product takes about 1 ms. */
 const maxNativeProduct = 4_000_000;
 
-/** What `includesText` takes at worst, in nanoseconds. */
+/** Worst-case time of `includesText`, in nanoseconds. */
 export function searchNs(text: string, part: string): number {
   const nsPerCharacter = part.length < 7 ? 8 : isNative(text, part) ? 5 : 11;
   return (text.length + part.length) * nsPerCharacter;

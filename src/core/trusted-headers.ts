@@ -136,7 +136,7 @@ const endings = [
   '(?:base|external|matched|script)-(?:url|uri|path|name)',
   'path-info',
   '(?:backend|upstream|destination)-host',
-  // What a client has proved.
+  // Proven identities of clients.
   '(?:client|user|peer)-?(?:cert|certificate|dn|cn|san|subject|verify)',
   'spiffe-id|svid',
 ];

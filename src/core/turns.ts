@@ -20,7 +20,7 @@ interface Organization<T> {
   meanMs: number;
 }
 
-/** Whose job it is. */
+/** Owner of the job. */
 export interface TurnOwner {
   organization: string;
   /** Of the organization, such as a source or a route. Default: one for all. */

@@ -1,7 +1,7 @@
 import { ed25519PublicKey, publicKeyPrefix, publicKeyRule, signingKeyPrefix } from './ed25519-keys.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from './standard-webhooks-secrets.ts';
 
-/** What a value of a Secret has to verify signatures of Standard Webhooks with, in its order. */
+/** Keys in a value of a Secret that verify signatures of Standard Webhooks, in its order. */
 export interface VerificationSecrets {
   problem?: undefined;
   /** `whsec_…`, for v1. */

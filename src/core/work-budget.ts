@@ -1,7 +1,7 @@
 /** Ends an evaluation of a user's whose work would take too long. */
 export class WorkExceededError extends Error {}
 
-/** What the work of one evaluation may still take, by what its parts are known to cost. Time is not measured: a value gets the same result everywhere. */
+/** Remaining work of one evaluation, by the known costs of its parts. Time is not measured: a value gets the same result everywhere. */
 export class WorkBudget {
   #leftNs: number;
   readonly #complaint: string;

@@ -45,7 +45,7 @@ const earlyEnds = [
   ['expired', 'because they were not delivered before they expired'],
 ] as const;
 
-/** Whose receiver rejects messages. */
+/** Targets that reject messages. */
 const rejectingTargets = [...targetKinds, 'channel'] as const;
 
 /** Counts an attempt whose receiver allows no further one at its message. */
@@ -63,7 +63,7 @@ export function countRequest({ requests }: Pick<DeliveryMetrics, 'requests'>, ta
   requests.inc({ target, form, scheme: signatureScheme ?? 'none' });
 }
 
-/** So many series there are of organizations at most. */
+/** Maximum series of organizations. */
 const organizationsShown = 20;
 
 /** E-mails of alerts and tests, one for each address. */
@@ -282,7 +282,7 @@ export function deliveryMetrics(
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that a worker found Redis without its data.', registers }),
   };
-  // What alerts watch begins at 0: the first one would be no increase.
+  // Metrics in alerts begin at 0: the first one would be no increase.
   metrics.outcomes.inc({ outcome: 'dead' }, 0);
   for (const target of rejectingTargets) metrics.rejections.inc({ target }, 0);
   for (const form of payloadForms) {

@@ -11,7 +11,7 @@ import type { IngestLimits } from './limits.ts';
 /** Thrown when the sender hangs up before its body is read: no response is needed. */
 export const hungUp = Symbol('hung up');
 
-/** What the bodies in memory take, of all and of each organization. */
+/** Memory of bodies, in all and per organization. */
 export interface BodyRoom {
   limits: Pick<IngestLimits, 'bytesInFlight' | 'bodyDeadlineMs'>;
   /** Of bodies up to 1 MiB. */

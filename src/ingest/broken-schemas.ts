@@ -4,7 +4,7 @@ import type { RoutingPlan } from './ingest-plan.ts';
 
 const keptLength = 500;
 
-/** What the payload breaks of the schemas of a plan, by the id of the schema. */
+/** Violations of a plan's schemas by the payload, by the id of the schema. */
 export type BrokenSchemas = ReadonlyMap<string, string>;
 
 export const noBrokenSchemas: BrokenSchemas = new Map();

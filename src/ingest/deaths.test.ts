@@ -61,7 +61,7 @@ function received(delivery: string): ReceivedRequest {
   };
 }
 
-/** What the sender is not made to wait for, too. */
+/** Steps after the response, too. */
 class TracedIntake extends RedisIntake {
   readonly inBackground: Promise<void>[] = [];
 

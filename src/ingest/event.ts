@@ -64,7 +64,7 @@ function filteredRoute(
   return { routeId, why: { rule, reason, ...condition }, ...(untried !== undefined && { untried }) };
 }
 
-/** What an event is made of. */
+/** Parts of an event. */
 export interface ReceivedEvent
   extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'notBeforeMs' | 'expiresAfterSeconds' | 'signatureValid'> {
   request: Pick<IncomingMessage, 'method' | 'headers' | 'rawHeaders'>;

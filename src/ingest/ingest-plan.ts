@@ -17,7 +17,7 @@ export interface RoutingPlan {
   source: SourceRecord;
   /** Higher priority first; disabled ones too, because their events are accepted and held. */
   routes: PlannedRoute[];
-  /** Those of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
+  /** Schemas of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
   schemas: { id: string; jsonSchema: string | null }[];
 }
 

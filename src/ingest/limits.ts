@@ -21,17 +21,17 @@ export interface IngestLimits {
   drainDeadlineMs: number;
   /** Requests under way; more are answered 503. */
   requestsInFlight: number;
-  /** Those of one organization; more are answered 503. One source has three quarters of them while it is alone; see `OpenShares`. */
+  /** Limit of one organization; more are answered 503. One source has three quarters of them while it is alone; see `OpenShares`. */
   requestsOfOrganization: number;
   /** Bytes of bodies up to 1 MiB in memory; more are answered 503. */
   bytesInFlight: number;
-  /** Those of one organization; more are answered 503. For one source as above. */
+  /** Limit of one organization; more are answered 503. For one source as above. */
   bytesOfOrganization: number;
   /** MiB of bodies above 1 MiB in memory; more wait. */
   largeMebibytes: number;
-  /** Those of one organization. */
+  /** Limit of one organization. */
   largeMebibytesOfOrganization: number;
-  /** Those of one source. */
+  /** Limit of one source. */
   largeMebibytesOfSource: number;
 }
 

@@ -41,7 +41,7 @@ export function ingestMetrics(registry: Registry): IngestMetrics {
     }),
     payloadBytes: new Counter({ name: 'posthorn_ingest_payload_bytes_total', help: 'Bytes of accepted payloads.', registers }),
   };
-  // What alerts watch begins at 0: the first one would be no increase.
+  // Metrics in alerts begin at 0: the first one would be no increase.
   for (const outcome of ['INTERNAL', 'UNAVAILABLE'] satisfies IngestOutcome[]) metrics.requests.inc({ outcome }, 0);
   for (const reason of signatureFailureReasons) metrics.signatureFailures.inc({ reason }, 0);
   return metrics;

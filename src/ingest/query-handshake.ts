@@ -12,7 +12,7 @@ import { queryParameter, queryParameters } from '../core/sent-query.ts';
 const maxChallengeLength = 4096;
 /** A name of a host, or `*`, as RFC 9110 writes hosts; nothing that ends a header. */
 const originPattern = /^[A-Za-z0-9.*:/_-]{1,255}$/;
-/** What X signs: never JSON with members, so that no event of X is such a text. */
+/** Text signed for X: never JSON with members, so that no event of X is such a text. */
 const crcToken = /^[A-Za-z0-9._~+/=-]{0,256}$/;
 
 /** The answer to a question by which a sender makes sure that the address takes its events; status 200. */

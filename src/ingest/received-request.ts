@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FilterVerdict } from '../core/filter.ts';
 import type { SignedContent } from '../core/providers/descriptor.ts';
 
-/** What was found out about a large payload outside of this process, which never parses it. */
+/** Facts about a large payload from outside of this process, which never parses it. */
 export interface LargeJudgement {
   /** By route: whether the event meets its filter, and why that is not certain. */
   verdicts: ReadonlyMap<string, FilterVerdict & { untried?: string }>;
@@ -22,7 +22,7 @@ export interface ReceivedRequest {
   expiresAfterSeconds: number | undefined;
   /** Null: the source has no secret, so signatures are not checked. */
   signatureValid: boolean | null;
-  /** What a valid signature covers; null: there is none, or it covers nothing. */
+  /** Validly signed content; null: none. */
   signed: SignedContent | null;
   /** Absent: the payload is small, and is parsed here. */
   judged?: LargeJudgement;

@@ -54,7 +54,7 @@ const twilioForm = (fields: [string, string][]): Request => ({
   body: new URLSearchParams(fields).toString(),
 });
 
-/** What a provider signs, and the headers beside it, without those in which it puts an id that is not signed. */
+/** Signed content of a provider, and the headers beside it, without those in which it puts an id that is not signed. */
 const signers: Record<Provider, (body: string) => Request> = {
   generic: (body) => ({ headers: { 'x-webhook-signature': hmac('sha256', body, 'hex') }, body }),
   custom: (body) => ({ headers: { 'x-signed': hmac('sha512', body, 'hex') }, body }),

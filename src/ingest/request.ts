@@ -221,7 +221,7 @@ export class IngestRequest implements Deadlined, Waits {
     if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
   }
 
-  /** What the organization and the installation allow. */
+  /** Limits of the organization and the installation. */
   #payloadLimit({ source: { payloadLimitBytes, largePayloadLimitBytes = payloadLimitBytes } }: IngestPlan): number {
     return Math.min(largePayloadLimitBytes, this.#services.maxPayloadBytes);
   }

@@ -92,7 +92,7 @@ function claimOf(
   context: EventContext,
   { id, targets }: { id: string; targets: readonly unknown[] },
 ): EventClaim | null {
-  // Who cannot sign may neither name an event a duplicate nor make others duplicates of it.
+  // An unverified sender may neither name an event a duplicate nor make others duplicates of it.
   const identities = dedup === null || received.signatureValid === false ? [] : dedup.identify(context, received);
   const monthlyMessages = source.monthlyMessages ?? null;
   if (identities.length === 0 && (monthlyMessages === null || targets.length === 0)) return null;

@@ -26,7 +26,7 @@ export function webhookEventTypeSink({
       // One that was never accepted has no record, and may have subscriptions all the same.
       const record = await publisher.get('eventType', id);
       const org = record?.org ?? organizationIn(namespace);
-      // What an organization leaves is purged as a whole, and nothing may be written there after that.
+      // A deleted organization's data is purged as a whole, and nothing may be written there after that.
       if (org !== undefined && organizations.byIndex(indexes.id, org).some(isLive))
         await publisher.write(() => webhooks.deleteEventType(org, id, record?.name));
       await registry.retract(id, namespace);

@@ -18,7 +18,7 @@ export interface SignedRequest {
   publicUrl: string | undefined;
 }
 
-/** What a signature covers: the text, and the bytes behind it. The same for every form of the request that the signature fits. */
+/** Signed content: the text, and the bytes behind it. The same for every form of the request that the signature fits. */
 export interface SignedContent {
   prefix: string;
   body: Buffer;

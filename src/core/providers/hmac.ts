@@ -19,7 +19,7 @@ export function hmacKeys(secrets: readonly (string | Buffer)[]): KeyObject[] {
     .map((secret) => createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret));
 }
 
-/** What was signed, when the HMAC of it under one of the keys is one of the signatures; compared in constant time. */
+/** The signed content, when the HMAC of it under one of the keys is one of the signatures; compared in constant time. */
 export function* signedByAny(
   keys: readonly KeyObject[],
   signed: SignedContent,
@@ -51,7 +51,7 @@ export function digestFromBase64(text: string, algorithm: Algorithm = 'sha256'):
   return bytes.length === digestBytes[algorithm] && bytes.toString('base64') === text ? bytes : null;
 }
 
-/** What is wrong with the time in a header, which is to be in seconds since the epoch; null: it lies within the tolerance. */
+/** Error of the time in a header, in seconds since the epoch; null: it lies within the tolerance. */
 export function timeFailure(header: string, seconds: string, nowMs: number): SignatureFailure | null {
   if (!decimalSeconds.test(seconds)) return { reason: 'timestamp_malformed', header };
   const secondsBehind = nowMs / 1000 - Number(seconds);

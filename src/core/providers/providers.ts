@@ -15,7 +15,7 @@ import { stripe } from './stripe.ts';
 import { svix } from './svix.ts';
 import { twilio } from './twilio.ts';
 
-/** Whose webhooks a source takes. A new provider is a file beside this one and a line here; the CRD, the API, docs/providers.md and ingest follow from it. */
+/** Supported providers. A new provider is a file beside this one and a line here; the CRD, the API, docs/providers.md and ingest follow from it. */
 export const providers = {
   generic,
   custom,

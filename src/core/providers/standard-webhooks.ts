@@ -58,7 +58,7 @@ function signatureCheck(secrets: readonly string[]): (request: SignedRequest, na
   };
 }
 
-/** Those of one version whose Base64 has as many bytes as a digest of the algorithm; one of Ed25519 has as many as SHA-512. */
+/** Signatures of one version whose Base64 has as many bytes as a digest of the algorithm; one of Ed25519 has as many as SHA-512. */
 function signaturesIn(list: string, prefix: string, algorithm: 'sha256' | 'sha512'): Buffer[] {
   return list
     .split(' ')

@@ -17,14 +17,14 @@ interface Place {
 }
 
 /**
- * What Twilio signs of a form: its fields sorted by name, each its name and its value; of equal fields one. Yields between two pieces of a large body. Null:
+ * Twilio's signed text of a form: its fields sorted by name, each its name and its value; of equal fields one. Yields between two pieces of a large body. Null:
  * there is too much to sort, or a form above 1 MiB is no UTF-8.
  */
 export function* signedFormFields(body: Buffer): Generator<undefined, Buffer | null> {
   const isLarge = body.length > wholePayloadBytes;
   const fields = yield* fieldPlaces(body);
   if (fields === null) return null;
-  // What replaces a byte that is no UTF-8 has three.
+  // The replacement of a byte that is no UTF-8 has three.
   const signed = new DecodedText(Buffer.allocUnsafe(isLarge ? body.length : 3 * body.length));
   for (const name of [...fields.keys()].sort()) {
     const [first, ...others] = fields.get(name) ?? [];

@@ -85,7 +85,7 @@ const figure = async (metrics: Registry, name: string): Promise<number> => {
   return (found?.values ?? []).reduce((sum, { value }) => sum + value, 0);
 };
 
-/** What waits after a failure is tried now. */
+/** Retries after a failure are due now. */
 const tryNow = (): Promise<unknown> => redis.client.zadd(`${prefix}{s0}:az`, 'XX', 0, 'org_a');
 
 async function lines(): Promise<Record<string, unknown>[]> {
@@ -206,7 +206,7 @@ test('an archive of an organization that has a pool of its own is written by no 
   registry.put('organization', organizationRecord({ id: 'org_b', archive: { destinationId: 'dst_b' } }));
   putWarehouse({}, true, { id: 'dst_b', org: 'org_b' });
   await new OrganizationPools({ redis: redis.client, prefix, shards: 1 }).assign('org_a', 'x');
-  // What ends without a worker.
+  // Ends without a worker.
   const ended = () => newEvent({ destinations: [], filteredRoutes: ['rte_a'] });
   for (const org of ['org_a', 'org_b']) await acceptor.accept({ ...ended(), org });
   const written = (metrics: Registry) => figure(metrics, 'posthorn_archived_messages_total');

@@ -15,7 +15,7 @@ import type { AlertPlan } from '../plans/alert-plan.ts';
 import type { AlertAttempt } from '../targets/channel/channel-sender.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
 
-/** What became of an attempt to send an alert. */
+/** Result of an attempt to send an alert. */
 export interface AlertReport {
   job: Job;
   /** Null: it is gone, or cannot be read. */
@@ -58,7 +58,7 @@ export async function attemptAlert(
   return settle(attemptOutcome(record, result, { retryPolicy }, number));
 }
 
-/** What the list of a channel's alerts shows of the attempt; null: it was not for a channel, nothing was sent, or its payload is gone. */
+/** Entry of the attempt in a channel's alerts; null: it was not for a channel, nothing was sent, or its payload is gone. */
 export function channelAlertOf({ job, alert, outcome }: AlertReport): { org: string; alert: ChannelAlert } | null {
   const { messageId, attempts } = job;
   const { destinationId: channelId, org } = job.target;

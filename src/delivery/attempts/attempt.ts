@@ -77,7 +77,7 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
 }
 
-/** What goes out: the payload, or a link to it. Null: there is no address for the link. */
+/** The sent body: the payload, or a link to it. Null: there is no address for the link. */
 function sentEvent(job: Job, event: StoredEvent, plan: ReadyHttpPlan, nowMs: number): SentEvent | null {
   const { thin, secrets } = plan.http;
   if (thin === null) return { event, secrets };

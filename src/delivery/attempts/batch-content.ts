@@ -14,7 +14,7 @@ import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 /** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
 const outputsPerRead = 8;
-/** Whose record is not made by then is left to another batch. */
+/** Later records are left to another batch. */
 const makingMs = 10_000;
 
 export interface ContentContext {
@@ -82,7 +82,7 @@ const reasons = {
   costly: 'a path of the field mapping takes too long for this event',
 };
 
-/** What is neither an event nor known to be unsent is gone. */
+/** A member neither an event nor known to be unsent is gone. */
 type EventToWrite = { member: BatchMember } & Partial<Transformed>;
 
 async function* eventsToWrite(

@@ -274,7 +274,7 @@ describe('a webhook endpoint', () => {
     start();
     await becomes(await send(made), { status: 'dlq', attempts: 0, deadLetterReason: 'secret_decryption_failed' });
     expect(to.requests).toEqual([]);
-    // What the scheme does not use need not open.
+    // Keys that the scheme does not use need not open.
     await send(endpoint(to.url, { signatureScheme: 'hmac-sha256', signingKey: broken, revision: 2 }));
     const [request] = await to.arrived(1);
     if (request === undefined) throw new Error('nothing arrived');

@@ -35,7 +35,7 @@ async function made(to: Receiver, count = 1): Promise<Record<string, unknown>[]>
 
 const transform = transformRecord('{"out": payload.in & "!"}');
 
-/** What a sender may try. */
+/** Attacks of a sender. */
 const attacks = {
   crlf: 'a\r\nX-T-Evil: 1\r\n\r\nGET / HTTP/1.1',
   lf: 'a\nX-T-Evil: 1',

@@ -23,7 +23,7 @@ export function thinFormOf(plan: ReadyPlan): ThinForm | null {
   }
 }
 
-/** What goes out for a message. */
+/** Content of a message as sent. */
 export interface SentEvent {
   event: StoredEvent;
   /** Masked in what is recorded of the answer. */

@@ -38,7 +38,7 @@ export function hasTransform(job: Job, plan: ReadyPlan): plan is TransformingPla
   return plan.type === 'http' && (job.hasOutput || plan.transform !== null);
 }
 
-/** What goes out for a job; for endpoints whose subscriptions have the same transform it is made once. Rejects as `EventTransformer` does. */
+/** Content of a job as sent; for endpoints whose subscriptions have the same transform it is made once. Rejects as `EventTransformer` does. */
 export async function transformedJob(
   job: Job,
   event: StoredEvent,

@@ -122,7 +122,7 @@ function laterDestinations({ failover: { destinations } }: RouteRecord, destinat
 async function failoverAfter(registry: RegistryReader, route: RouteRecord, destinationId: string): Promise<PlacedRoute['failover']> {
   const later = laterDestinations(route, destinationId);
   const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));
-  // What moves there would leave the order of its messages.
+  // Messages that move there would leave their order.
   return later.filter((_, k) => records[k]?.enabled === true && records[k]?.ordered !== true);
 }
 

@@ -90,7 +90,7 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     }
     expect(replayed).toHaveLength(originals);
     expect(new Set(replayed).size).toBe(originals);
-    // What was under way when a worker was killed comes again, under the same id.
+    // Work under way when a worker was killed comes again, under the same id.
     expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(originals);
     expect(
       Object.values(await redis.client.hgetall(intakeKeys(prefix, 'org_a').quota))

@@ -9,7 +9,7 @@ export interface TaskContext {
   signal: AbortSignal;
 }
 
-/** What a worker does for one kind of task. */
+/** Work of a worker for one kind of task. */
 export interface TaskHandler {
   kind: string;
   run(input: unknown, context: TaskContext): Promise<unknown>;

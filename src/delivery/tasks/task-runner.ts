@@ -70,7 +70,7 @@ export class TaskRunner {
         const { task, hasMore } = await queue.take(`${worker}.${takes}`, full);
         backoff.recordSuccess();
         takes++;
-        // What waits may be of organizations that get no more here.
+        // Waiting tasks may be of organizations that get no more here.
         mayHaveTasks = hasMore && (task !== null || full.length === 0);
         if (task !== null) this.#begin(task);
       } catch (error) {

@@ -41,7 +41,7 @@ export class ConsumerState {
   #mode: ConsumerMode = 'starting';
   #work: Work = 'none';
   #hasLoss = false;
-  /** What the dequeue under way was for. */
+  /** Purpose of the dequeue under way. */
   #takenFor: Work = 'none';
 
   constructor(wakeup: Pick<Wakeup, 'signal'>) {

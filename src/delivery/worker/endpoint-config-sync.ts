@@ -12,7 +12,7 @@ import type { TargetConfigSync } from './target-config-sync.ts';
 const gatherMs = 200;
 const retryMs = 2000;
 const endpointsPerStep = 200;
-/** What is beyond it is found by a review of the paused ones, or when its next message is due. */
+/** More are found by a review of the paused ones, or when their next message is due. */
 const maxGathered = 10_000;
 
 export interface EndpointConfigSyncOptions {

@@ -69,7 +69,7 @@ async function world(place: Place, statuses: readonly [number, number, number]):
   return { first: receivers[0], spares: [receivers[1], receivers[2]], health, put, route, counts };
 }
 
-/** What keeps a failover destination from taking a message, by its number; how many requests it has had by then. */
+/** Failures of a failover destination, by its number; how many requests it has had by then. */
 const obstacles: Record<string, (there: World, number: 1 | 2, place: Place) => Promise<number>> = {
   disabled: async ({ put }, number) => {
     put(number, { enabled: false });

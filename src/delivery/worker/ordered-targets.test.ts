@@ -45,7 +45,7 @@ function put(to: Receiver, changes: Partial<HttpDestinationRecord> = {}): void {
   suite.registry.put('destination', destinationRecord({ url: to.url, timeoutMs: 60_000 }, { ordered: true, retryPolicy, ...changes }));
 }
 
-/** So many messages, each accepted after the one before; their ids. */
+/** Accepts so many messages, one after the other; returns their ids. */
 async function send(count: number, acceptor = suite.acceptor): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {

@@ -68,7 +68,7 @@ test('messages that were cancelled and that expired are counted by the kind of t
   await expireMessages(suite.redis.client, `${prefix}{s0}:`);
   await suite.queue.promote();
   await suite.queue.prune({ finishedMs: 0, deadLettersMs: hourMs, largestFirst: true });
-  // What else is kept of the walk expires.
+  // Other data of the walk expires.
   await suite.redis.client.del(`${prefix}{s0}:early`);
   expect(await samples('posthorn_cancelled_messages_total{')).toEqual([
     'posthorn_cancelled_messages_total{target="destination"} 2',

@@ -35,7 +35,7 @@ const noSlow = { slots, held: 0, byAccount: new Map<string, number>() };
 const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
 const world = messageQueueSuite(prefix);
 let consumer: ShardConsumer;
-/** What the next dequeues do instead of answering. */
+/** Behaviour of the next dequeues instead of a reply. */
 let faults: ('fails' | 'loses its answer')[];
 
 afterAll(() => sandbox.close());

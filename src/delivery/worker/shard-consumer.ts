@@ -22,7 +22,7 @@ export interface ShardConsumerOptions {
   shard: number;
   queue: RedisDeliveryQueue;
   transformer: EventTransformer;
-  /** What the other parts report of the shard; the consumer follows it. */
+  /** Hints of other parts about the shard; the consumer follows them. */
   signals: ShardSignals;
   keeper: TargetConfigSync;
   webhookKeeper: EndpointConfigSync;

@@ -44,7 +44,7 @@ export class SlotShares {
     return this.#slowInFlight < limit + band - Math.min(own, ownProbes) && own < Math.max(1, band) + ownProbes;
   }
 
-  /** So many slots stay free of the accounts with large shares. */
+  /** Slots that stay free of the accounts with large shares. */
   get kept(): number {
     return Math.floor(this.#slots * keptShare);
   }

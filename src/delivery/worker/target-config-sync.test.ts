@@ -23,7 +23,7 @@ let redis: RedisServer;
 let queue: RedisDeliveryQueue;
 /** Walks that began at the first entry, by their destinations. */
 let walks: string[][];
-/** What the next calls of `endWaits` fail with. */
+/** Errors of the next calls of `endWaits`. */
 let failures: Error[];
 /** While it exists, walks for this destination are blocked. */
 let stalled: { destinationId: string; goOn: Promise<void> } | null;

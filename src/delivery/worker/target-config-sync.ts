@@ -135,7 +135,7 @@ export class TargetConfigSync {
   }
 
   /**
-   * What waits for its next attempt at targets that do not serve moves on now. It is found by a walk over all retries, so one walk is for all targets that
+   * Retries at targets that do not serve move on now. They are found by a walk over all retries, so one walk is for all targets that
    * have come before it begins. What is left when Redis fails is done by the next review.
    */
   #walkRetries(): { numbers: ReadonlySet<string>; done: Promise<void> } {
@@ -212,7 +212,7 @@ export class TargetConfigSync {
 
   async #configureOutdated(targets: readonly Target[]): Promise<void> {
     for (const target of targets) {
-      // What runs may have begun with the plan before the change.
+      // Running attempts may have the plan before the change.
       await this.#configuring.get(target.number)?.catch(() => {});
       const { setting } = await this.#options.planOf(target);
       if (setting !== null && setting.revision !== target.revision) await this.#configureOne(target);

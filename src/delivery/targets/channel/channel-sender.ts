@@ -38,7 +38,7 @@ export interface AlertAttempt {
 export type ChannelSender = (attempt: AlertAttempt) => Promise<HttpResult>;
 
 export interface ChannelSenderOptions {
-  /** Whose channel it is: the organization. */
+  /** The organization of the channel. */
   account: string;
   dispatchers: Dispatchers;
   egress: EgressRules;

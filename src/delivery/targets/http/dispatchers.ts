@@ -13,7 +13,7 @@ const maxAgents = 1000;
 /** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
 export const maxResponseHeadersKiB = 64;
 
-/** What decides which connections may be shared. */
+/** Settings by which connections may be shared. */
 export interface ConnectionRules {
   egress: EgressRules;
   /** `ca` null: the well-known authorities. `cert` and `key` null: none is shown. PEM texts. */

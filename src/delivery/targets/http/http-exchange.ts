@@ -11,7 +11,7 @@ export interface HttpRequest {
   headers: string[];
   /** null: the request has none. */
   body: Buffer | null;
-  /** What the receiver must not be quoted with. */
+  /** Secrets to mask in its quotes. */
   secrets: SentSecrets;
 }
 
@@ -25,12 +25,12 @@ export interface HttpAnswer {
   /** The receiver requests no further attempt (`x-posthorn-retry: no`). */
   asksForNoRetry?: true;
   body: Buffer;
-  /** What the receiver complains about in an answer whose status is that of a success. */
+  /** Error of the receiver in a response with a success status. */
   complaint?: string;
   traced?: TracedExchange;
 }
 
-/** What is known of an exchange over HTTP; not masked. */
+/** Data of an exchange over HTTP; not masked. */
 export interface TracedExchange {
   request: HttpRequest;
   trace: ExchangeTrace;

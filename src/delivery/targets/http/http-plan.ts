@@ -36,7 +36,7 @@ export interface HttpPlan {
   headers: DestinationHeaders;
   /** Of headers whose values are made for each attempt; null: there are none. */
   templates: readonly ReadyTemplate[] | null;
-  /** What requests carry or are signed with. */
+  /** Credentials and keys of requests. */
   secrets: SentSecrets;
   /** Called for each attempt: unused pools are closed. */
   dispatcher: () => Dispatcher;

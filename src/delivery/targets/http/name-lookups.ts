@@ -56,7 +56,7 @@ interface Held {
   slow: number;
 }
 
-/** Who of an account waits; the last one was taken from its end. */
+/** Waiting lookups of an account; the last one was taken from its end. */
 interface Line {
   names: Asked[];
   tookNewest: boolean;

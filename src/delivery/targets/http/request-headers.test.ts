@@ -11,7 +11,7 @@ const none: HttpAuthRecord = { type: 'none' };
 const key = createSecretKey(Buffer.alloc(32, 1));
 const payload = Buffer.from('{}');
 
-/** What is sent under each name, in order. */
+/** Values sent under each name, in order. */
 function byName(headers: readonly string[]): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (let i = 0; i < headers.length; i += 2) {

@@ -119,7 +119,7 @@ export function requestHeaders(
   return result;
 }
 
-/** Those that authenticate, names in lower case. */
+/** Headers that authenticate, names in lower case. */
 export function authHeaders(auth: HttpAuthRecord): [string, string][] {
   switch (auth.type) {
     case 'none':

@@ -36,7 +36,7 @@ export class SentSecrets {
     this.#values = new Set([...values].map((value) => value.trim()).filter(({ length }) => length >= shortestSecret));
   }
 
-  /** Those, and one that is of a single request. */
+  /** The same, and one that is of a single request. */
   and(value: string): SentSecrets {
     return new SentSecrets([...this.#values, value], this.#headerNames);
   }

@@ -17,7 +17,7 @@ export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receiv
 /** Of the records of one batch; a batch as it came in (5 MiB) stays below it, unless its text has much to escape. */
 export const maxBatchBytes = 16 * 1024 * 1024;
 
-/** What became of an event that was to be added; `unreadable`: why a mapping cannot look into its payload. */
+/** Result of adding an event; `unreadable`: why a mapping cannot read its payload. */
 export type Added = 'added' | 'full' | 'unwritable' | 'costly' | { unreadable: string };
 
 /**
@@ -72,7 +72,7 @@ export class BatchObjects {
       const payload = yield* mappedPayload(event);
       return yield* boundedJson(this.#mapping({ ...recordHead(event), payload }), maxBatchBytes);
     } catch (error) {
-      // What is nested too deeply exhausts the stack.
+      // Too deep nesting exhausts the stack.
       if (error instanceof RangeError) return null;
       throw error;
     }
@@ -82,7 +82,7 @@ export class BatchObjects {
 /** Empty columns for lack of a payload would look like those of an event that has no such fields. */
 class UnreadableError extends Error {}
 
-/** What the paths of a mapping look into. Throws UnreadableError. */
+/** Input of the paths of a mapping. Throws UnreadableError. */
 function* mappedPayload({ payload, headers }: WarehouseEvent): Generator<undefined, unknown> {
   const contentType = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
   const { bytes, problem } = readablePayload(payload, storedFormat(contentType, headers));

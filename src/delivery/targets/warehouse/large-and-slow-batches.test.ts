@@ -46,7 +46,7 @@ function warehouse({ org, routeId, destinationId }: Warehouse, code: string | nu
   suite.registry.put('destination', { ...destination, org });
   const transformId = `trf_${routeId}`;
   if (code !== null) suite.registry.put('transform', { v: 1, id: transformId, org, type: 'jsonata', code, generation: 1 });
-  // Who has no time to compute fails an attempt, and is not to find the circuit open.
+  // Lack of compute time fails an attempt, and must not find the circuit open.
   const circuit = { failureThreshold: 1000, cooldownSeconds: 300, probeSuccessThreshold: 1 };
   const route = routeRecord({ id: routeId, org, circuit, destinations: [{ id: destinationId, shard: 0 }] });
   suite.registry.put('route', code === null ? route : { ...route, transformId });

@@ -7,7 +7,7 @@ import { routeRecord, warehouseRecord } from '../../../../test/support/records.t
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 
 const retryPolicy = { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
-/** What the identity of a pod would be: the environment has the keys of the store. */
+/** A possible identity of a pod: the environment has the keys of the store. */
 const identity = { AWS_ACCESS_KEY_ID: s3Keys.accessKeyId, AWS_SECRET_ACCESS_KEY: s3Keys.secretAccessKey };
 
 let store: StoreServer;

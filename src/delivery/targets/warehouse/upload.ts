@@ -13,7 +13,7 @@ const maxOwnWords = 200;
 
 export interface UploadContext {
   dispatcher: Dispatcher;
-  /** What the store must not be quoted with. */
+  /** Secrets to mask in its quotes. */
   secrets: SentSecrets;
   clock: Clock;
   /** Breaks the upload off. */

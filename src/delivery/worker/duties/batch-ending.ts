@@ -28,7 +28,7 @@ export class BatchEnding {
     if (!this.#isUnderWay) void this.#end();
   }
 
-  /** What is left when Redis fails is found by the next check. */
+  /** The rest after a failure of Redis is found by the next check. */
   async #end(): Promise<void> {
     const { queue, backoff, held, signals } = this.#options;
     this.#isUnderWay = true;

@@ -3,7 +3,7 @@ import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queu
 import type { RedisBackoff } from '../../loops/redis-backoff.ts';
 import type { ShardSignals } from '../shard-signals.ts';
 
-/** What becomes due so close together is moved by one call. */
+/** Messages due so close together are moved by one call. */
 const gatherDueMs = 10;
 
 export interface DuePromotionOptions {
