@@ -46,7 +46,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   console?: Pick<ConsoleOptions, 'directory' | 'theme' | 'views'> | null;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
-  /** What the links of thin deliveries lead to. */
+  /** Target of the links of thin deliveries. */
   linkedPayloads: LinkedPayloads;
   /** Null: addresses need not be confirmed, and there is no page to do so. */
   mailRecipients: MailRecipients | null;

@@ -73,7 +73,7 @@ async function end(isOk: boolean, destination = 'dst_a', setting: Partial<Target
   return target?.messageId ?? '';
 }
 
-/** What a notifier does with the log: alerts that are to be sent, confirmed at once. */
+/** Acts as a notifier on the log: alerts that are to be sent, confirmed at once. */
 async function alerts(overrides: Partial<AlertRules> = {}): Promise<DueAlert[]> {
   const log = await states.read(0, 'reader');
   if (log === null) throw new Error('somebody else reads');

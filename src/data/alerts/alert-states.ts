@@ -25,14 +25,14 @@ const alertWindowMs = 300_000;
 /** After so long another worker sends what was not confirmed. */
 const confirmWithinMs = 5000;
 
-/** What an alert is about, as a letter in Redis (`alerts.lua`). */
+/** Subject of an alert, as a letter in Redis (`alerts.lua`). */
 const letters = hashFields.alerts;
 export type AlertSubject = keyof typeof letters;
 const subjects: ReadonlyMap<string, AlertSubject> = new Map(
   Object.entries(letters).map(([subject, letter]) => [letter, subject as AlertSubject]),
 );
 
-/** What one of Posthorn's own events is about, as a letter in Redis (`../queue/includes/own-events.lua`). */
+/** Subject of one of Posthorn's own events, as a letter in Redis (`../queue/includes/own-events.lua`). */
 const { notedQuota: _, ...ownKinds } = hashFields.ownEvents;
 export type OwnKind = keyof typeof ownKinds;
 const ownKindsByLetter: ReadonlyMap<string, OwnKind> = new Map(Object.entries(ownKinds).map(([kind, letter]) => [letter, kind as OwnKind]));
@@ -107,7 +107,7 @@ export interface AlertDecision {
   nextMs: number | null;
 }
 
-/** What the alerts of a route are decided by. `wanted` empty: everything known of it is forgotten, once its incidents are closed. */
+/** Settings of the alerts of a route. `wanted` empty: its state is forgotten, once its incidents are closed. */
 export interface AlertRules {
   org: string;
   routeId: string;
@@ -242,7 +242,7 @@ function endEntry(shard: number, { entry, found }: RawEntry): EndEntry {
   };
 }
 
-/** What the newest of these alerts has made of the incidents of the route; successes make nothing of them. */
+/** Effect of the newest of these alerts on the incidents of the route; successes have none. */
 function incidentsAfter(alerts: readonly DueAlert[]): 'opened' | 'closed' | null {
   const newest = alerts
     .filter(({ subject }) => subject !== 'succeeded')

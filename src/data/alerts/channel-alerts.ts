@@ -33,7 +33,7 @@ function channelAlertKeys(prefix: string, org: string): { lastArrivals: string; 
   return { lastArrivals: base, channels: `${base}:channels`, alertsOf: (channelId) => `${base}:alerts:${channelId}` };
 }
 
-/** What was sent to notification channels. Throws UNAVAILABLE without Redis. */
+/** Alerts sent to notification channels. Throws UNAVAILABLE without Redis. */
 export class ChannelAlerts {
   readonly #redis: RedisClient;
   readonly #prefix: string;

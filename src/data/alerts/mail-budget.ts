@@ -4,7 +4,7 @@ import { type RateLimiterOptions, takeRequest } from '../intake/rate-limit.ts';
 
 const dayMs = 86_400_000;
 
-/** What an organization has of e-mails in a day (UTC), or of links to confirm an address, over all workers; an e-mail counts once for each address. */
+/** Budget of an organization's e-mails in a day (UTC), or of links to confirm an address, over all workers; an e-mail counts once for each address. */
 export class MailBudget {
   readonly #options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>;
   readonly perDay: number;

@@ -45,7 +45,7 @@ export class MailRecipients {
   }
 }
 
-/** For so long links to a mailbox count. */
+/** Window in which links to a mailbox count. */
 const mailboxMs = 7 * 86_400_000;
 
 /**

@@ -5,7 +5,7 @@ import type { BacklogSamples } from './series-scope.ts';
 
 const periodsAtOnce = 50;
 
-/** What was sampled of the fields in a shard, for each of the periods; null: nothing was. See `../queue/sample-backlogs.lua`. Throws UNAVAILABLE. */
+/** Samples of the fields in a shard, for each of the periods; null: none. See `../queue/sample-backlogs.lua`. Throws UNAVAILABLE. */
 export async function readBacklogSamples(
   redis: RedisClient,
   keys: ShardKeys,

@@ -3,11 +3,11 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 
-/** What a shard has counted for an organization in a range. */
+/** Counts of a shard for an organization in a range. */
 export interface Counts {
   /** The requested ones in order: hashes as `../queue/includes/statistics.lua` describes them. */
   periods: readonly Record<string, Buffer>[];
-  /** What is not part of these yet, as `../shard/includes/count.lua` describes it. */
+  /** Deltas not part of these yet, as `../shard/includes/count.lua` describes them. */
   tallies: readonly Tally[];
 }
 
@@ -24,7 +24,7 @@ export interface Wanted {
   fields?: readonly string[];
   /** Tallies are of this time or later. */
   fromMs: number;
-  /** Those that matter; absent: all. */
+  /** Relevant fields; absent: all. */
   groups?: ReadonlySet<string>;
 }
 

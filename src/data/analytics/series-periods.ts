@@ -12,7 +12,7 @@ type KeptLevel = (typeof keptLevels)[number];
 export const minStepMs = fiveMinutesMs;
 export const maxStepMs = 32 * dayMs;
 
-/** What a series is made from. It begins and ends with a step; steps are counted from 1970 (UTC). */
+/** Source of a series. It begins and ends with a step; steps are counted from 1970 (UTC). */
 export interface SeriesPeriods {
   beginMs: number;
   /** Not part of it. */

@@ -39,7 +39,7 @@ export interface BacklogSamples {
   oldestAgeMs: number;
 }
 
-/** What a list of numbers (`../queue/includes/statistics.lua`) is of, and so what it adds to a point. */
+/** Subject of a list of numbers (`../queue/includes/statistics.lua`), and so its part of a point. */
 export type Part = 'target' | 'webhookTarget' | 'heldBack' | 'source' | 'route' | 'routeOfAll' | 'routeOfSource' | 'eventsOfAll';
 
 export function addPart(point: SeriesPoint, part: Part, numbers: readonly number[]): void {

@@ -55,7 +55,7 @@ export function chartPeriods(range: StatisticsRange, nowMs: number): { names: st
   return { names: periods(level, lengthMs, beginMs, nowMs), beginMs, lengthMs };
 }
 
-/** Those of a length in which the times from the first to the last lie. */
+/** Periods of a length in which the times from the first to the last lie. */
 export function periods(level: string, lengthMs: number, fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / lengthMs);
   const count = Math.floor(toMs / lengthMs) - first + 1;

@@ -30,7 +30,7 @@ export interface Series {
   total: SeriesPoint;
   /** False of what is deleted and forgotten, of a source whose routes are not known, or with so many targets that their figures are not read: all but its events and what filters have excluded is missing. */
   hasDeliveries: boolean;
-  /** What waits now; null without deliveries, and where there are very many targets. */
+  /** Current backlog; null without deliveries, and where there are very many targets. */
   waiting: Waiting | null;
 }
 
@@ -39,11 +39,11 @@ export interface Waiting {
   messages: number;
   /** Creation of the oldest message in a lane; retries that are not due are in none. Null: no message is. */
   oldestAtMs: number | null;
-  /** Those that are scheduled for a later time, which are none of the others. */
+  /** Scheduled for a later time; not part of the others. */
   scheduled: number;
 }
 
-/** What a series of events and their deliveries is of. */
+/** Scope of a series of events and their deliveries. */
 export type SeriesSubject =
   | { type: 'organization' }
   /** `routeIds`: what takes from the source; null: not known, so that the series has no deliveries. */
@@ -128,7 +128,7 @@ export async function matchingTargets(
   }
 }
 
-/** What waits at targets of a shard, by their numbers. */
+/** Backlog at targets of a shard, by their numbers. */
 export async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly string[]): Promise<Waiting> {
   const steps: Waiting[] = [];
   for (let first = 0; first < targets.length; first += targetsPerScript) {

@@ -6,7 +6,7 @@ import { hashFields } from '../shard/hash-fields.ts';
 export const retriedBucket = 161;
 export const openedBucket = 162;
 
-/** What became of deliveries, and how long their attempts took. */
+/** Outcomes of deliveries, and durations of their attempts. */
 export class DeliveryStatistics {
   delivered = 0;
   /** Ended without success. */

@@ -19,7 +19,7 @@ export interface Finding {
 }
 
 export interface CheckReport {
-  /** Those that have a record, and those that an outbox still has to have made. */
+  /** Messages that have a record, and those that an outbox still has to have made. */
   messages: number;
   /** Messages that have not ended, and those that an outbox still has to have made. An outbox entry that finds further targets counts as one. */
   unfinished: number;
@@ -97,13 +97,13 @@ class ShardWalk {
   readonly #places = new Map<string, string[]>();
   readonly #holders = new Map<string, string>();
   readonly #findings = new Map<string, Finding>();
-  /** What may be results of a pack that an archive has one by one, by the pack. */
+  /** Possible results of a pack that an archive has one by one, by the pack. */
   readonly #results = new Map<string, string[]>();
   /** Batch → its members. */
   readonly #batches = new Map<string, Set<string>>();
   /** Event → how many of its messages are still to be made. */
   readonly #toBeMade = new Map<string, number>();
-  /** What went to other shards and has arrived, with where it is. */
+  /** Messages that have arrived in other shards, with these. */
   readonly moved: MessageLocation[] = [];
 
   constructor(redis: RedisClient, prefix: string, shard: number) {

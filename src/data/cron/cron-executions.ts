@@ -89,7 +89,7 @@ export class CronExecutions {
     return found.flatMap((each, i) => executionOf(org, each, texts[i] ?? null) ?? []);
   }
 
-  /** What became of the newest execution of each job of this organization, in their order; null: none is kept. */
+  /** Outcome of the newest execution of each job of this organization, in their order; null: none is kept. */
   async lastStatuses(org: string, jobIds: readonly string[]): Promise<(CronExecution['status'] | null)[]> {
     const statuses: (CronExecution['status'] | null)[] = [];
     const statusOf = async (jobId: string): Promise<CronExecution['status'] | null> => {

@@ -16,7 +16,7 @@ export const feedBlockMs = 2000;
 /** Poll interval of a Cluster. */
 const clusterPauseMs = 100;
 export const rowsPerRead = 200;
-/** For so long shards write their feeds after the last one has watched. */
+/** Time for which shards write their feeds after the last watcher. */
 export const interestMs = 60_000;
 
 /** A row as stored in the feed of its shard. */

@@ -55,7 +55,7 @@ export interface ReplayRow extends Row {
   delivered: number;
   failed: number;
   endedOtherwise: number;
-  /** What it waits for, or why it failed. */
+  /** Its obstacle, or its error. */
   reason: string | null;
 }
 
@@ -84,7 +84,7 @@ const replayPhases: Readonly<Record<string, ReplayRow['status']>> = {
 };
 const letterByPhase = new Map(Object.entries(replayPhases).map(([letter, phase]) => [phase, letter]));
 
-/** What `feed.replay` of `includes/feed.lua` takes. */
+/** Arguments of `feed.replay` of `includes/feed.lua`. */
 export function replayRowFields(row: Omit<ReplayRow, 'kind' | 'atMs'>): string[] {
   const { status, org, replayId, candidates, queued, skipped, delivered, failed, endedOtherwise, reason } = row;
   const counts = [candidates, queued, skipped, delivered, failed, endedOtherwise].map(String);

@@ -3,7 +3,7 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
-/** What is wrong with the archive of an organization. Times are milliseconds since the epoch. */
+/** Errors of the archive of an organization. Times are milliseconds since the epoch. */
 export interface ArchiveTrouble {
   /** Null: what was written last has been stored. */
   failing: { sinceMs: number; message: string } | null;

@@ -35,7 +35,7 @@ async function send(targets: readonly (readonly [routeId: string, destinationId:
   return event.id;
 }
 
-/** So many events of another route that the indexes of the deliveries in question are the smaller ones. */
+/** Enough events of another route that the indexes of the deliveries in question are the smaller ones. */
 async function fill(): Promise<void> {
   for (let i = 0; i < fillers; i++) await acceptOnly(suite.redis.client, prefix, newEvent({ destinations: [] }));
 }

@@ -35,7 +35,7 @@ export async function forgetGone({ redis, prefix, shards }: Options, org: string
   return forgotten;
 }
 
-/** What `core/webhook.ts` puts before the id of an application. */
+/** Prefix of `core/webhook.ts` for the id of an application. */
 const totals = /^total:/;
 
 async function forgetTargetsOf(

@@ -10,7 +10,7 @@ import { ShardReader } from '../shard/shard-reader.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { eventView } from './message-view.ts';
 
-/** What a delivery of a message sends in full. */
+/** Full payload of a delivery. */
 export interface FullPayload {
   contentType: string;
   /** Null: none. */

@@ -31,7 +31,7 @@ const errors = ['timeout', 'http_error', 'network', 'tls'] as const satisfies At
 const types = ['order.paid', 'order.sent'];
 const beganMs = Date.now();
 
-/** What both families show of a message, with its attempts. */
+/** A message with its attempts, as in both families. */
 interface Known {
   id: string;
   eventId: string;

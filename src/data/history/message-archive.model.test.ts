@@ -79,7 +79,7 @@ class World {
   readonly #acceptor: RedisMessageAcceptor;
   readonly #replayer: RedisMessageReplayer;
   readonly #archive: MessageArchive;
-  /** Those of the organization, whose archive it is. */
+  /** Messages of the organization, whose archive it is. */
   readonly #messages = new Set<string>();
   readonly #deadLetters: { owner: string; id: string }[] = [];
   readonly #objects = new Map<string, ReadonlySet<string>>();

@@ -35,7 +35,7 @@ export interface ArchiveLimits {
   ageMs: number;
 }
 
-/** What is to be written now: the same for every caller, until it has been written. */
+/** The current batch: the same for every caller, until it has been written. */
 export interface ArchiveBatch {
   /** A ULID. */
   id: string;

@@ -71,7 +71,7 @@ export class MessageIntents {
     return this.#unfinished.announce(account);
   }
 
-  /** What is known of an intent; null: nothing. */
+  /** State of an intent; null: unknown. */
   async find(account: string, id: string): Promise<{ intent: Intent } | { outcome: IntentOutcome } | null> {
     const [state, text] = readReply.parse(await this.#run(readScript, account, [id]));
     return text === undefined ? null : known(id, state, text);
@@ -116,7 +116,7 @@ export class MessageIntents {
     await this.#run(endScript, account, [namedArgument({ id, made: done.length, outcome, maxOutcomes })]);
   }
 
-  /** Those that are not carried out. */
+  /** Pending intents. */
   async open(account: string): Promise<string[]> {
     const { redis, prefix } = this.#options;
     return await redis.hkeys(intakeKeys(prefix, account).intents).catch(throwUnavailable);

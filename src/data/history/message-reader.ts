@@ -129,7 +129,7 @@ export class RedisMessageReader {
     return new Map(sizes.flat());
   }
 
-  /** Those of the first 1,000 deliveries of an event that the filter lets pass. */
+  /** Matches among the first 1,000 deliveries of an event. */
   async deliveriesOfEvent(org: string, eventId: string, filter: Omit<DeliveryFilter, 'where'> = {}): Promise<DeliveryView[]> {
     const all = await this.#deliveriesOfEvent(org, eventId);
     const judged = await Promise.all(all.map(async (view) => ((await this.#meets(org, filter, view)) ? view : null)));

@@ -89,7 +89,7 @@ export class RedisMessageReplayer {
     });
   }
 
-  /** What became of each message that `plan` names or, when an equal request has begun, of those that it named then. */
+  /** Result for each message that `plan` names or, when an equal request has begun, of those that it named then. */
   async #replays(
     org: string,
     { mark, monthlyMessages }: ReplayRequest,
@@ -156,7 +156,7 @@ export class RedisMessageReplayer {
     const wanted = ids.filter((id) => placed.has(id) && (!onlyDeadLetters || placed.get(id)?.view.status === 'dlq'));
     const messages = byShard(wanted, (id) => placed.get(id)?.shard ?? null);
     const intent: Intent = { id: randomUUID(), action: 'archive', beganAtMs: this.#world.clock.now(), isAskedAgain: false, messages };
-    // What lies in one shard is one step.
+    // Messages in one shard are one step.
     const results = messages.length <= 1 ? await carryOut(this.#world, intent) : await this.#runLogged(account, intent);
     return wanted.filter((id) => results.get(id) === 'done');
   }

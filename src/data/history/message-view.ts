@@ -123,7 +123,7 @@ export function messageEnd(letter: string, reason: string): MessageEnd {
   return { status: statuses.get(letter) ?? 'pending', deadLetterReason: deadLetterReason(reason) };
 }
 
-/** What messages to webhook endpoints show besides. */
+/** Further fields of messages to webhook endpoints. */
 export interface WebhookMessagePart {
   subscriptionId: string | null;
   /** How often it was sent again as a dead letter, and when last. */

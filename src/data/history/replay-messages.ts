@@ -33,7 +33,7 @@ export function replayId({ id, beganAtMs }: { id: string; beganAtMs: number }, m
 
 /** How a replay is paced. */
 export interface ReplayPace {
-  /** So many messages may wait at a target. */
+  /** Maximum messages that wait at a target. */
   maxWaiting: number;
   /** The destination to which all of them go instead, once and without failover; the caller checks whether it accepts them. */
   elsewhere?: { destinationId: string; shard: number } | undefined;

@@ -15,7 +15,7 @@ export interface IdempotentAnswersOptions {
   maxBytes?: number;
 }
 
-/** What is known of a key. `answer` is what `keep` was given. */
+/** State of a key. `answer` is the argument of `keep`. */
 export type ClaimOutcome =
   /** `isTakenOver`: another process claimed it before and did not end, so that the request may have been executed in part. */
   | { state: 'claimed'; claim: IdempotencyClaim; isTakenOver: boolean }

@@ -7,7 +7,7 @@ const oldestBuckets = 168 / 6 + 2;
  * `RedisMessagePurger` removes them with the organization.
  */
 export interface IntakeKeys {
-  /** What every script declares. */
+  /** Keys that every script declares. */
   readonly declared: readonly [string, string];
   readonly quota: string;
   readonly reserved: string;

@@ -11,7 +11,7 @@ import { intakeKeys } from './intake-keys.ts';
 import { type QuotaSteps, quotaStep } from './quota-steps.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
 
-/** What an event is claimed with. */
+/** Arguments of a claim of an event. */
 export interface EventClaim {
   org: string;
   eventId: string;
@@ -32,7 +32,7 @@ export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' 
   monthlyMessages: number;
 }
 
-/** What is left of the messages of a month. */
+/** Remaining messages of a month. */
 export interface MonthLeft {
   messages: number;
   /** Records a refusal because of its size: the month counts as reached, as it does with a refused claim. */

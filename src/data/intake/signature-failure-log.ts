@@ -26,7 +26,7 @@ interface SignatureFailureLogOptions {
   logger: Logger;
 }
 
-/** What came to a source since the last write. */
+/** Failures of a source since the last write. */
 interface Pending {
   org: string;
   requests: number;

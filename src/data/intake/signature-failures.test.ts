@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const log of logs.splice(0)) await log.close();
 });
 
-/** That of a process, which writes when it is closed or after a second of real time; its clock is at `nowMs`. */
+/** The log of a process, which writes when it is closed or after a second of real time; its clock is at `nowMs`. */
 function startLog(client = redis.client): SignatureFailureLog {
   const log = new SignatureFailureLog({ redis: client, prefix, clock: { ...systemClock, now: () => nowMs }, logger: silentLogger });
   logs.push(log);

@@ -15,7 +15,7 @@ export const maxFailingSources = 100;
 export interface SignatureFailureEntry extends SignatureFailure {
   /** Whether the source refused them; otherwise it took them as events whose signature is not valid. */
   isRefused: boolean;
-  /** Who sent them. */
+  /** Their sender. */
   address: string;
   /** Of the last one; null: it sent none. */
   userAgent: string | null;
@@ -44,7 +44,7 @@ export function signatureFailureKeys(
 
 const description = z.tuple([z.enum(signatureFailureReasons), z.string(), z.union([z.literal(0), z.literal(1)]), z.string()]);
 
-/** What failures of one entry have in common. */
+/** Common fields of the failures of one entry. */
 export function describeFailure({ reason, header = '', isRefused, address }: Omit<SignatureFailureEntry, 'requests'>): string {
   return JSON.stringify([reason, header, isRefused ? 1 : 0, address] satisfies z.output<typeof description>);
 }
@@ -59,7 +59,7 @@ export class SignatureFailures {
     this.#prefix = prefix;
   }
 
-  /** Those of a source from `sinceMs` on. UNAVAILABLE without Redis. */
+  /** Failures of a source from `sinceMs` on. UNAVAILABLE without Redis. */
   async of(org: string, sourceId: string, sinceMs: number): Promise<SourceSignatureFailures> {
     const keys = signatureFailureKeys(this.#prefix, org);
     const [texts, total] = await Promise.all([

@@ -7,7 +7,7 @@ const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const
 /** A process of an installation that stays. */
 export type ConnectedRole = (typeof roles)[number];
 
-/** Whose process it is: its role, the key prefix of its installation, and the version of its release. */
+/** Identity of a process: its role, the key prefix of its installation, and the version of its release. */
 export interface ProcessIdentity {
   role: ConnectedRole;
   prefix: string;

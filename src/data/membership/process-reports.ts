@@ -20,7 +20,7 @@ const report = z.object({
   notReadyObjects: z.record(z.string(), z.int()),
 });
 
-/** What a process reports to operators through Redis; its metrics may be out of their reach. */
+/** Report of a process to operators through Redis; its metrics may be out of their reach. */
 export type ProcessReport = z.output<typeof report>;
 
 /** Reports of the processes that have something to report. Every method throws UNAVAILABLE when Redis does not answer. */
@@ -48,7 +48,7 @@ export class ProcessReports {
     await this.#redis.del(this.#keyOf(id)).catch(throwUnavailable);
   }
 
-  /** Those of the last minute, by role and host, and forgets the names of the others. A report that another release has made in another form is left out. */
+  /** Reads those of the last minute, by role and host; forgets the names of the others. A report that another release has made in another form is left out. */
   async read(): Promise<ProcessReport[]> {
     const ids = (await this.#redis.smembers(`${this.#base}s`).catch(throwUnavailable)).sort();
     if (ids.length === 0) return [];

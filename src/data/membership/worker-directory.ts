@@ -12,7 +12,7 @@ const knownScript = new Script(new URL('./workers-known.lua', import.meta.url));
 export const workerLifetimeMs = 10_000;
 
 export interface Beat {
-  /** What all living workers of its pool can do at a time. */
+  /** Concurrency of all living workers of its pool. */
   totalSlots: number;
   /** Number of shards: the maximum over all processes. */
   shards: number;
@@ -48,7 +48,7 @@ export interface KnownWorker {
 export interface KnownWorkers {
   /** All of them. */
   total: number;
-  /** Those seen last first. */
+  /** Workers, the last seen first. */
   workers: KnownWorker[];
   /** How many of all workers that live run each version. */
   versions: { version: string | null; workers: number }[];

@@ -14,7 +14,7 @@ export const messagesAtOnce = 100;
 /** How many messages one script call makes of an event with more, in about 1 ms. */
 export const messagesPerCall = 10;
 
-/** So many results of filters, which share a record, are counted in the time in which a record is written. */
+/** Filter results, which share a record, that take as long as writing one record. */
 const resultsPerRecord = 20;
 
 /** A message, here or in the outbox, about. */

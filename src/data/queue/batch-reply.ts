@@ -9,7 +9,7 @@ export const batchMarker = '*';
 
 const eventsPerRead = 100;
 
-/** What `includes/batch-form.lua` wrote; null when it is gone. */
+/** Output of `includes/batch-form.lua`; null when it is gone. */
 export async function readBatch(redis: RedisClient, keys: ShardKeys, batchKey: string): Promise<Batch | null> {
   const stored = await redis.get(keys.batch(batchKey));
   if (stored === null) return null;

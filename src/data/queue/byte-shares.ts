@@ -85,7 +85,7 @@ interface Options {
   clock: Clock;
   /** How many there are. */
   shards: () => number;
-  /** What counts where Redis has no maxmemory. */
+  /** Limit if Redis has no maxmemory. */
   memoryLimitBytes?: number | undefined;
 }
 
@@ -196,7 +196,7 @@ export class ByteShares {
     }
   }
 
-  /** What became of each; undefined: nothing yet, when one has been fulfilled and the time is over. */
+  /** Result of each; undefined: nothing yet, when one has been fulfilled and the time is over. */
   async #inTime<T>(promises: readonly Promise<T>[]): Promise<(PromiseSettledResult<T> | undefined)[]> {
     const settled: (PromiseSettledResult<T> | undefined)[] = promises.map(() => undefined);
     const all = Promise.all(

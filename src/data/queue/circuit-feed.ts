@@ -51,7 +51,7 @@ export class CircuitFeed {
   }
 
   /**
-   * What came after `position`; waits for it, and returns nothing after `circuitFeedBlockMs`. `isBehind`: there is so much that
+   * Entries after `position`; waits for them, and returns nothing after `circuitFeedBlockMs`. `isBehind`: there is so much that
    * some of it may have been trimmed before it was read.
    */
   async after(position: FeedPosition): Promise<FeedRead> {

@@ -167,7 +167,7 @@ test('a probe whose time is over leaves its place to another, though its worker 
   expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(2);
 });
 
-/** What one look gives, and the most that are under way then: one, and twice as many for each second since. */
+/** Results of one check, and the maximum under way then: one, and twice as many for each second since. */
 async function dequeueOnRamp(beganAtMs: number): Promise<{ jobs: number; most: number }> {
   const { jobs } = await queue.dequeue('w1', 64);
   return { jobs: jobs.length, most: 2 ** Math.floor((Date.now() - beganAtMs) / 1000) };

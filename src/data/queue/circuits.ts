@@ -60,7 +60,7 @@ export class Circuits {
     this.#shards = shards;
   }
 
-  /** Those of a route's destinations; one that has had no message yet has none. */
+  /** Circuits of a route's destinations; one that has had no message yet has none. */
   async ofRoute(org: string, routeId: string, destinationIds: readonly string[]): Promise<CircuitView[]> {
     return await this.ofTargets(
       org,
@@ -76,7 +76,7 @@ export class Circuits {
     return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
   }
 
-  /** That of one target in the only shard that its messages are in; null: it has had none yet. */
+  /** Circuit of one target in the only shard that its messages are in; null: it has had none yet. */
   async ofTarget(
     shard: number,
     org: string,

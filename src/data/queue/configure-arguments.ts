@@ -5,7 +5,7 @@ import { limiterSetting } from './throttle.ts';
 
 const movesOnLetters = { nobody: undefined, guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string | undefined>;
 
-/** What `configure.lua` takes for the setting of a target of the shard. */
+/** Arguments of `configure.lua` for the setting of a target of the shard. */
 export function configureArgument(target: Target, setting: TargetSetting, shard: number): string {
   const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, inOrder } = setting;
   const { hasAlerts, hasOwnEvents } = setting;

@@ -91,23 +91,23 @@ class Run {
     pools.map((pool) => [pool, new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:', tallyMs: 0, pool })] as const),
   );
   readonly #pools = new OrganizationPools({ redis: redis.client, prefix: 'test:', shards: 1 });
-  /** That serves the organization. */
+  /** Serves the organization. */
   #pool = defaultPool;
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
   readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix: 'test:' });
   readonly #places = new Map<string, Place>();
-  /** What was cancelled while it was held. */
+  /** Messages cancelled while they were leased. */
   readonly #noted = new Set<string>();
   /** Messages that have ended as cancelled. */
   readonly #cancelled = new Set<string>();
   /** Messages whose time has come. */
   readonly #expired = new Set<string>();
-  /** Those of the ordered destination, in the order of their acceptance. */
+  /** Messages of the ordered destination, in the order of their acceptance. */
   readonly #ordered: string[] = [];
   /** Jobs by their worker. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
-  /** What workers hold by the model, known to them or not. */
+  /** Leases of workers by the model, known to them or not. */
   readonly #held = new Map<string, { worker: string; messageKey: string }>();
 
   async take(action: Step): Promise<void> {

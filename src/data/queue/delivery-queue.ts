@@ -37,7 +37,7 @@ export interface TargetSetting {
   /** Why it is paused, or does not serve; null: it is neither. */
   pausedFor: PauseReason | null;
   /**
-   * Whose messages move on to the next failover destination, or back to their first one, because the target does not serve any more: nobody's, those that
+   * Messages that move on to the next failover destination, or back to their first one, because the target does not serve any more: nobody's, those that
    * came from another destination, or all. Where all do the target is not paused.
    */
   movesOn: 'nobody' | 'guests' | 'all';
@@ -56,9 +56,9 @@ export interface TargetSetting {
   batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
   /** Its messages go out in the order in which the shard took them in, one at a time (`shard/includes/order.lua`); null: as before. */
   inOrder: boolean | null;
-  /** What ends here is of interest to the alerts of its route. */
+  /** Ends here are relevant to the alerts of its route. */
   hasAlerts: boolean;
-  /** What ends here is of interest to the sources of its organization for Posthorn's own events. */
+  /** Ends here are relevant to the sources of its organization for Posthorn's own events. */
   hasOwnEvents: boolean;
 }
 
@@ -154,7 +154,7 @@ export interface Settlement {
 }
 
 /**
- * What a call reports to the worker about the shard besides its answer: what is left to do there. Every call that reports it does so in this form
+ * Hints of a call to the worker about the shard besides its result: what is left to do there. Every call that reports it does so in this form
  * (`hints.lua`). A hint is true only where the call has checked it or caused it; false does not mean that there is nothing.
  */
 export interface ShardHints {
@@ -183,7 +183,7 @@ export interface SettleAnswer extends ShardHints {
   settled: boolean[];
 }
 
-/** What a worker may have missed of a shard. Its `hasOutbox`: an entry waits for longer than its maker needs to carry it. */
+/** State of a shard that a worker may have missed. Its `hasOutbox`: an entry waits for longer than its maker needs to carry it. */
 export interface ShardState extends ShardHints {
   /** Random value of this Redis; another one means that it was emptied. */
   marker: string;
@@ -220,7 +220,7 @@ export interface QueueFigures {
   deadLetters: number;
   /** Of those that the queue's pool of workers serves. */
   oldestUnreadAtMs: number | null;
-  /** What waits to be carried to other shards, and for how long its oldest. */
+  /** Entries that wait for transfer to other shards, and the age of the oldest. */
   outboxEntries: number;
   outboxAgeMs: number;
   /** Messages that more workers of its pool could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */

@@ -56,7 +56,7 @@ async function targetOf(destinationId: string): Promise<Target[]> {
 
 const rate = { mode: 'rate', rateLimit: 1, rateUnit: 'hour', maxConcurrency: null, queueLimit: null } as const;
 const oneAtOnce = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: null } as const;
-/** What keeps a target from sending. */
+/** Obstacles of a target. */
 const blocks: Record<string, { setting: Partial<TargetSetting>; begin: () => Promise<unknown> }> = {
   circuit: { setting: {}, begin: () => suite.queues.setCircuit(0, 'dst_w', 'open') },
   rate: { setting: { throttle: rate }, begin: async () => settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), later) },

@@ -17,7 +17,7 @@ const limited = (queueLimit: number): TargetSetting['throttle'] => ({
   queueLimit,
 });
 
-/** What keeps dst_b from taking a message, and what ends that. */
+/** Obstacles of dst_b for a message, and their ends. */
 const obstacles: Record<string, { begin: (shard: number) => Promise<unknown>; end: (shard: number) => Promise<unknown> }> = {
   'an open circuit': {
     begin: (shard) => suite.queues.setCircuit(shard, 'dst_b', 'open'),

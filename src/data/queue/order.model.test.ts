@@ -79,7 +79,7 @@ class Run {
   #revision = 1;
   /** Keys of messages that were never leased, or came back to this lane, in its order. */
   #fresh: string[] = [];
-  /** Those that come first: in the lane of retries, or in `due`. */
+  /** First messages: in the lane of retries, or in `due`. */
   readonly #retries = new Set<string>();
   readonly #due = new Set<string>();
   readonly #held = new Map<string, { worker: string; job: Job }>();

@@ -140,7 +140,7 @@ export class OutboxCarrier {
         try {
           further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) > messagesAtOnce)));
         } catch (error) {
-          // What an expansion fails at is not this shard.
+          // An error of an expansion is not one of this shard.
           if (text(entry[2]) !== 'w') unreachable.add(to);
           failure ??= error;
         }

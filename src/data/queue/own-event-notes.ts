@@ -27,7 +27,7 @@ export interface OwnNote {
 /** An event about an organization itself. */
 export type OrganizationNote = {
   org: string;
-  /** What it is about. */
+  /** Its subject. */
   about: string;
   /** Of the event. */
   data: Record<string, unknown>;

@@ -7,7 +7,7 @@ import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 
-/** What `promote` and `expirePaused` lose when an error ends their work on one of the things whose time has come: nothing. */
+/** Losses of `promote` and `expirePaused` when an error ends their work on one of the things whose time has come: none. */
 const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;

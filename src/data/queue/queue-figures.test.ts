@@ -44,7 +44,7 @@ test('the backlog does not count what waits for a pause to end, a limit or the r
     dst_limited: { throttle: { ...throttle, mode: 'concurrency', maxConcurrency: 1 } },
     dst_batch: { batch: { layout: 'x', records: 1000, bytes: 5_000_000, ageMs: 60_000 } },
   });
-  // What was taken of the free one is under way.
+  // Messages taken of the free one are under way.
   expect(await backlog()).toBe(7);
 });
 

@@ -72,7 +72,7 @@ const membersPerStep = 200;
 const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
 /** 72 h. */
 const longestCircuitWaitMs = 259_200_000;
-/** For so long what an archive has not been able to write stays beyond its retention. */
+/** Time for which unarchived messages stay beyond their retention. */
 const longestArchiveWaitMs = 259_200_000;
 const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
@@ -150,7 +150,7 @@ export class RedisDeliveryQueue {
     return this.#chunks.read(this.#keys.shard, chunks);
   }
 
-  /** For which members the output of the route's transform is kept, in their order. */
+  /** Members for which the output of the route's transform is kept, in their order. */
   async haveOutputs({ routeId }: Target, members: readonly BatchMember[]): Promise<boolean[]> {
     const found: boolean[] = [];
     for (let first = 0; first < members.length; first += membersPerStep) {
@@ -179,7 +179,7 @@ export class RedisDeliveryQueue {
     return shardHints(hints);
   }
 
-  /** What the worker holds without knowing of it. */
+  /** Leases of the worker that it does not know. */
   async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
     return await this.#jobs(list(await this.#runBuffer(scripts.adopt, [worker, holdMs, ...knownHandles])));
   }
@@ -252,7 +252,7 @@ export class RedisDeliveryQueue {
     return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
   }
 
-  /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
+  /** Named targets that are paused, or for which something is queued or waits to be tried again. */
   async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]> {
     const targets = names.map(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
     const [, found] = list(await this.#run(scripts.targetsWithWork, [namedArgument({ targets })]));

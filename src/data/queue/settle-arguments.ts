@@ -2,7 +2,7 @@ import type { ScriptArgument } from '../../redis/script.ts';
 import { encodeAttempt, encodeBatchAttempt, errorLetter, type NewAttempt } from '../shard/attempt-record.ts';
 import type { Settlement, Target } from './delivery-queue.ts';
 
-/** What `settle.lua` takes for a settlement. */
+/** Arguments of `settle.lua` for a settlement. */
 export function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
   const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
   const { short, long } = encoded(attempt, job);

@@ -66,7 +66,7 @@ async function accepted(events: NewEvent[]): Promise<NewEvent[]> {
   return events;
 }
 
-/** What a process finds, and what it leaves behind. */
+/** State that a process finds, and that it leaves behind. */
 interface World {
   events: NewEvent[];
   /** Those whose sender got a response. */

@@ -110,7 +110,7 @@ class Run {
   readonly #replays: string[] = [];
   readonly #replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock, shards: () => shards });
   readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix, shards: () => shards });
-  /** What was cancelled while it was held. */
+  /** Messages cancelled while they were leased. */
   readonly #noted = new Set<string>();
   #hasPruned = false;
 
@@ -254,7 +254,7 @@ class Run {
     await acceptOnly(redis.client, prefix, event);
   }
 
-  /** What is on its way to another shard, or not made yet, may be cancelled later. */
+  /** A message on its way to another shard, or not made yet, may be cancelled later. */
   async #cancel(at: number): Promise<void> {
     const all = [...this.#accepted.flatMap(({ targets }) => targets.slice(0, 5).map(({ messageId }) => messageId)), ...this.#replays];
     const id = all[at % Math.max(1, all.length)];

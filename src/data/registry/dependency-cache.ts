@@ -56,7 +56,7 @@ export class DependencyCache {
   invalidate(changeKey: string): void {
     for (const key of this.#dependents.get(changeKey) ?? []) this.#entries.delete(key);
     for (const fill of this.#fills) fill.changed?.add(changeKey);
-    // What a load under way depends on is known at its end only; no caller joins one that began before a change.
+    // Dependencies of a load under way are known at its end only; no caller joins one that began before a change.
     this.#joinable.clear();
   }
 

@@ -22,7 +22,7 @@ beforeEach(async () => {
   epoch = await publisher.mintEpoch();
 });
 
-/** What publishing reads of a record: whose it is, and what its index entries are made of. */
+/** Input of a publication: the owner of a record, and the sources of its index entries. */
 function record<K extends OwnedRecordKind>(_: K, org: string): RecordByKind[K] {
   const made = {
     v: recordLayoutVersion,

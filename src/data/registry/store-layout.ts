@@ -45,7 +45,7 @@ function numberOf(stored: string): string | undefined {
   return /^(\d+)(?: begun)?$/.exec(stored)?.[1];
 }
 
-/** What is not understood was written by a later release. */
+/** An unknown value was written by a later release. */
 function refuseLater(stored: string): void {
   if (isReadableLayout(stored)) return;
   const number = numberOf(stored);

@@ -129,7 +129,7 @@ export class EventOriginals {
   async #list({ org, filter }: ReplayRecord, beforeMs: number, page: { limit: number; cursor?: string }) {
     const { ids, sourceId, fromMs, where } = filter;
     const statuses = replayedEventStatuses.filter((status) => filter.statuses.includes(status));
-    // What the replay makes is stored then or later.
+    // Events of the replay are stored then or later.
     const toMs = Math.min(filter.toMs ?? beforeMs, beforeMs - 1);
     return await this.#events.events(org, { ids, statuses, sourceId, fromMs, toMs, where }, page);
   }

@@ -108,7 +108,7 @@ test('only events that reached nothing are sent, never what the replay itself ha
   const repeated = async () =>
     (await world.reader.events('org_a', {}, { limit: 100 })).items.flatMap(({ duplicateOf }) => duplicateOf ?? []);
   expect((await repeated()).sort()).toEqual([none, none, filtered, filtered].sort());
-  // What was made is filtered by its transform, and has reached a route.
+  // Created events are filtered by their transform, and have reached a route.
   const another = ofEvents();
   await sleep(2);
   while ((await carryOn(parts().steps, another)) !== 'ended') await world.endAll();

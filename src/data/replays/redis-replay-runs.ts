@@ -25,7 +25,7 @@ export interface KnownReplay {
   open: number;
 }
 
-/** What is written in one step. */
+/** Changes of one step. */
 export interface ReplayChange {
   /** 0: it is new. */
   version: number;

@@ -15,14 +15,14 @@ const pagesPerStep = 2;
 /** Each is evaluated by all routes of its source. */
 const eventsPerPage = 20;
 
-/** What a replay sends again; of events one target of one (`event-originals.ts`). */
+/** Originals of a replay; of events one target of one (`event-originals.ts`). */
 export interface Candidate extends Pick<DeliveryView, 'id' | 'eventId' | 'routeId' | 'destinationId'> {
   createdAtMs: number;
 }
 
 /** A page of the walk over what a replay selects. */
 export interface CandidatePage {
-  /** Those that can be replayed. */
+  /** Replayable candidates. */
   candidates: Candidate[];
   /** Null: it is the last page. */
   next: string | null;
@@ -67,7 +67,7 @@ export class ReplayCandidates {
     return { candidates: views.filter((view) => mayBeReplayed(view, {})), next: nextCursor };
   }
 
-  /** What a step may replay, from one page or two: `limit` candidates at most, of events `limit` events with all their targets. */
+  /** Candidates of a step, from one page or two: `limit` candidates at most, of events `limit` events with all their targets. */
   async next(record: ReplayRecord, upToMs: number, { cursor, limit }: { cursor: string | null; limit: number }): Promise<CandidatePage> {
     const found: Candidate[] = [];
     let next = cursor;

@@ -4,7 +4,7 @@ import { dead, delivered } from '../../../test/support/queue-worker.ts';
 import { replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import { newTimedId } from '../../core/ids.ts';
 
-/** What a plan finds, and what is then replayed. */
+/** Findings of a plan, and the following replay. */
 let world: Awaited<ReturnType<typeof startReplayWorld>>;
 beforeAll(async () => {
   world = await startReplayWorld('test:');

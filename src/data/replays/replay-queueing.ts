@@ -24,7 +24,7 @@ export interface ReplayQueueingOptions extends EventQueueingOptions {
   carrier: Pick<OutboxCarrier, 'carry'>;
 }
 
-/** What is known of the destination to which a replay sends all. */
+/** State of the destination to which a replay sends all. */
 export interface OtherDestination {
   shard: number;
   isEnabled: boolean;

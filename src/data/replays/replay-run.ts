@@ -18,7 +18,7 @@ export type ReplayWait = (typeof replayWaits)[number];
 export const replaySkips = ['payload_not_found', 'target_not_found', 'target_ordered'] as const;
 export type ReplaySkip = (typeof replaySkips)[number];
 
-/** What is known of a replay that a worker has begun; kept for 90 days after its end. */
+/** State of a replay that a worker has begun; kept for 90 days after its end. */
 export interface ReplayRun {
   identity: string;
   /** Of the record, and the name of its object. */

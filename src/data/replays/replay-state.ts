@@ -44,7 +44,7 @@ const storedState = z.object({
   step: z.object({ ids: z.array(z.string()), idTimeMs: timeMs, month: z.string().nullable(), isLast: z.boolean() }).nullable(),
 });
 
-/** What is stored of a replay. */
+/** Stored data of a replay. */
 export type ReplayState = z.infer<typeof storedState>;
 
 type StatedOfRecord = Pick<ReplayRecord, 'uid' | 'id' | 'slug' | 'what' | 'isDryRun' | 'hop'>;

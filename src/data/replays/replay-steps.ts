@@ -29,7 +29,7 @@ export interface ReplayStepsOptions extends ReplayQueueingOptions, Omit<ReplayEn
   lookEveryMs?: number;
 }
 
-/** What a step may do. */
+/** Limits of a step. */
 export interface StepOptions {
   /** Messages to queue. */
   most: number;
@@ -39,7 +39,7 @@ export interface StepOptions {
   elsewhere?: OtherDestination | null;
 }
 
-/** What an advance has done. `ended`: there is nothing more to do for the replay, ever. `idle`: nothing can be done now. */
+/** Result of an advance. `ended`: there is nothing more to do for the replay, ever. `idle`: nothing can be done now. */
 export interface Advance {
   outcome: 'ended' | 'progress' | 'idle';
   queued: number;
@@ -73,7 +73,7 @@ export class ReplaySteps {
     const { runs, feed, clock } = this.#options;
     const { org, identity } = record;
     const read = await runs.read(org, identity);
-    // What is forgotten may have run.
+    // Forgotten ones may have run.
     if (read === null && clock.now() - record.createdAtMs > rememberedMs) return this.#ended(identity);
     // What only waited for a slot is no run of an earlier object.
     const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
@@ -82,7 +82,7 @@ export class ReplaySteps {
     if (state.isToTell) return await this.#over(record, state, await tellEnd(this.#options, record, known));
     if (state.endedAtMs !== null) return this.#ended(identity);
     if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
-    // What another process has stored, a suspension, and what came too soon after another row.
+    // Changes of another process, a suspension, and what came too soon after another row.
     if (isRun) await feed.tell(record, state);
     if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 
-/** What is known of a session beside its credential. Times in milliseconds since the epoch. */
+/** Data of a session beside its credential. Times in milliseconds since the epoch. */
 export interface Session {
   id: string;
   /** Id of the API key, or that of the user. */

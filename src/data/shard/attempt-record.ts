@@ -65,7 +65,7 @@ function shortForm(attempt: NewAttempt, rest: string): string {
   return `${started} ${duration} ${responseStatus ?? 0} ${letters.get(errorType) ?? '-'} ${rest}`;
 }
 
-/** What stays of an attempt whose long form goes. */
+/** Rest of an attempt whose long form goes. */
 function compactForm(attempt: NewAttempt): string {
   const { responseStatus, responseBody, errorMessage } = attempt;
   const rest = (responseStatus === null ? errorMessage : responseBody) ?? '';

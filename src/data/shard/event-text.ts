@@ -62,7 +62,7 @@ interface WebhookDescription {
 
 const lineFeed = Buffer.from('\n');
 
-/** What the accept script is given: line 2 and the payload. */
+/** Argument of the accept script: line 2 and the payload. */
 export function encodeEvent(event: NewEvent): Buffer {
   const description: Description = {
     g: event.sourceSlug,

@@ -249,7 +249,7 @@ export const hashFields = {
     full: 'full',
     /** Slots of the workers of a pool; the suffix of the pool follows. */
     slots: 'slots',
-    /** What accept and settle take (`../queue/byte-shares.ts`). */
+    /** Bytes that accept and settle count (`../queue/byte-shares.ts`). */
     sharesLease: 'lease',
     accountsOver: 'over',
     accountsLean: 'lean',
@@ -312,7 +312,7 @@ export const hashFields = {
   transitions: { route: 'r', destination: 'd', state: 's', atMs: 'at', consecutiveFailures: 'f' },
 } as const;
 
-/** What the key of a hash or stream begins with, after the base of the shard. */
+/** Prefix of the key of a hash or stream, after the base of the shard. */
 export const hashKeys = {
   'm:': 'message',
   't:': 'target',

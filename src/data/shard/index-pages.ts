@@ -37,7 +37,7 @@ export interface Listing<T> {
   /** Which ones in a shard, instead of `index`. */
   indexesIn?: ((shard: ShardReader) => readonly string[]) | undefined;
   kind: 'e' | 'm';
-  /** What the index has entries of; absent: of `kind`. */
+  /** Kind of the index's entries; absent: of `kind`. */
   entries?: 'e' | 'm' | undefined;
   /** Which entries may belong to the list, so that no others are read (`list.lua`); absent: all. */
   look?: IndexLook | undefined;
@@ -300,7 +300,7 @@ class Walk<T> {
     const { steps, last, looked } = await this.#load(part, this.#position);
     if (last === null) {
       this.#parts.shift();
-      // What comes next is older than all of this part.
+      // Later entries are older than all of this part.
       if (this.#parts.length > 0 && part.fromMs < this.#position.ms) this.#position = { ms: part.fromMs, shard: 0, number: 0 };
     } else this.#position = last;
     this.#steps = steps;

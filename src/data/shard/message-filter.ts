@@ -13,7 +13,7 @@ export function isAmong(some: OneOrMore | undefined, one: string | null): boolea
   return some === undefined || (one !== null && listed(some).includes(one));
 }
 
-/** What lists of messages of both families are narrowed by. Of a list of values any one is enough; what is absent lets all pass. */
+/** Filters of message lists of both families. Of a list of values any one is enough; what is absent lets all pass. */
 export interface MessageFilter {
   ids?: readonly string[] | undefined;
   /** Of the last attempt, or its substitute where none could be made. */
@@ -30,7 +30,7 @@ export interface MessageFilter {
   failedToMs?: number | undefined;
 }
 
-/** What lists of messages and events are narrowed by that have no index: each page is a bounded scan (`payload-search.ts`). */
+/** Filters of lists of messages and events without an index: each page is a bounded scan (`payload-search.ts`). */
 export interface PayloadFilter {
   /** An expression (`compileCelSearch`) that the event meets. */
   where?: string | undefined;

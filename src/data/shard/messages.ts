@@ -8,12 +8,12 @@ import type { AttemptDetail } from './attempt-detail.ts';
 import type { MessageFilter, OneOrMore, PayloadFilter } from './message-filter.ts';
 import type { WaitReason } from './waits.ts';
 
-/** What an event that was sent to webhook endpoints has besides. */
+/** Further fields of an event that was sent to webhook endpoints. */
 export interface WebhookEventPart {
   labels: Record<string, string>;
   metadata: Record<string, unknown>;
   idempotencyKey: string | null;
-  /** What the sender has narrowed it to; none: every subscription. */
+  /** Subscriptions that the sender has selected; none: every one. */
   applicationId: string | null;
   endpointIds: readonly string[];
   /** Of the event and its type: how many seconds after it was received its messages expire. Absent: never. */
@@ -78,7 +78,7 @@ export interface FilteredRoute {
   why?: FilterFailure;
 }
 
-/** What is stored of why a filter was not met. */
+/** Stored reason why a filter was not met. */
 export interface FilterFailure {
   /** Fingerprint of the filter that was evaluated. */
   rule?: string;
@@ -284,7 +284,7 @@ export interface ScannedPage<T> extends ViewPage<T> {
 }
 
 /**
- * What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. Nothing
+ * Port for ingest. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. Nothing
  * reads the payload any more once it has resolved.
  */
 export interface MessageAcceptor {
@@ -309,7 +309,7 @@ export interface ReplayRequest {
 }
 
 /**
- * What became of the cancel of a message. `cancelled`: it is a dead letter. `cancelling`: an attempt is under way, or it is in a batch; it becomes a dead letter
+ * Result of the cancel of a message. `cancelled`: it is a dead letter. `cancelling`: an attempt is under way, or it is in a batch; it becomes a dead letter
  * instead of being tried again. `ended`: it had ended before. `moving`: it is on its way to another shard, or was just requeued: it may be cancelled a moment later.
  */
 export type CancelResult = 'cancelled' | 'cancelling' | 'ended' | 'moving' | 'not_found';

@@ -10,7 +10,7 @@ import { ShardScript } from './shard-script.ts';
 /** The same in `includes/chunks.lua`. */
 const chunkBytes = 524_288;
 
-/** For so long chunks are there that no event has named: longer than a payload takes to be stored, with what is tried again. */
+/** Lifetime of chunks that no event has named: longer than a payload takes to be stored, with what is tried again. */
 const unnamedMs = 60_000;
 /** Most chunks under way on one connection, of all callers together: 2 MiB. More would delay the other commands on it. */
 const chunksUnderWay = 4;

@@ -171,7 +171,7 @@ function* verdictInPieces(filter: CelFilter, text: Buffer): Generator<undefined,
   return filter(seen).isMatch;
 }
 
-/** What filters of routes see of the payload, in pieces. */
+/** The payload as filters of routes see it, in chunks. */
 function* fieldsOf(payload: Buffer, format: PayloadFormat): Generator<undefined, unknown> {
   const { bytes } = readablePayload(payload, format);
   if (bytes !== payload) yield;

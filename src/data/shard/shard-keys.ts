@@ -42,7 +42,7 @@
  */
 export interface ShardKeys {
   readonly shard: number;
-  /** What every script declares; see `includes/shard.lua`. */
+  /** Keys that every script declares; see `includes/shard.lua`. */
   readonly declared: readonly [string, string];
   readonly doorbell: string;
   counters(org: string): string;
@@ -79,7 +79,7 @@ export interface ShardKeys {
   archive(org: string): string;
 }
 
-/** What every key of a shard begins with. */
+/** Prefix of every key of a shard. */
 export function shardBase(prefix: string, shard: number): string {
   return `${prefix}{s${shard}}:`;
 }

@@ -9,7 +9,7 @@ const pauseLetters = {
   application_disabled: 'a',
 } as const;
 
-/** What else a message waits for: by its token in Redis (`includes/wait.lua`). */
+/** Further waits of a message: by its token in Redis (`includes/wait.lua`). */
 const otherTokens = {
   circuit_open: '!',
   scheduled: 'at',
@@ -30,7 +30,7 @@ export type WaitReason = PauseReason | keyof typeof otherTokens;
 /** All of them, as the API documents them. */
 export const waitReasons = [...keysOf(pauseLetters), ...keysOf(otherTokens)] as const;
 
-/** Those of messages to webhook endpoints. */
+/** Waits of messages to webhook endpoints. */
 export const webhookWaitReasons = [
   'endpoint_disabled',
   'application_disabled',
@@ -46,7 +46,7 @@ export const webhookWaitReasons = [
 
 export type WebhookWaitReason = (typeof webhookWaitReasons)[number];
 
-/** What a message waits for; `untilMs` null: it is unknown for how long. */
+/** Wait of a message; `untilMs` null: it is unknown for how long. */
 export interface Wait {
   reason: WaitReason;
   untilMs: number | null;
@@ -69,7 +69,7 @@ export function waitOf(token: string, untilText: string, isForWebhook: boolean):
   return { reason, untilMs: untilText === '' ? null : Number(untilText) };
 }
 
-/** What an endpoint's message waits for. */
+/** Waits of an endpoint's message. */
 export function webhookWaitReason(reason: WaitReason): WebhookWaitReason {
   for (const each of webhookWaitReasons) if (each === reason) return each;
   return 'queue';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
 /**
- * What a process without a way out lets a delivery worker do now: its name, what goes in and what comes out. Both are JSON, and
+ * Work that a process without a way out delegates to a delivery worker: its name, its input and its output. Both are JSON, and
  * neither may hold a secret: a worker reads secrets from the published records, by id.
  */
 export interface TaskKind<Input, Result> {

@@ -10,7 +10,7 @@ export interface PageSettings {
   basePath: string;
   /** For those who have chosen none; `auto` is that of the browser. */
   theme: 'auto' | 'light' | 'dark';
-  /** Those that everybody finds on the lists. */
+  /** Views that every user has on the lists. */
   views: readonly { name: string; screen: string; search: Readonly<Record<string, string>> }[];
   /** Of the program. */
   version: string;

@@ -11,7 +11,7 @@ import { requestTarget } from '../http/request-target.ts';
 import { type BuiltConsole, type BuiltFile, type Encoding, type PageSettings, readBuiltConsole } from './built-console.ts';
 
 export interface ConsoleOptions extends PageSettings {
-  /** What `hack/web.ts` has written; it may be missing. */
+  /** Output of `hack/web.ts`; it may be missing. */
   directory: string;
 }
 

@@ -5,7 +5,7 @@ export interface Access {
   how: 'apiKey' | 'token' | 'session' | 'loopback';
   /** `org`: id of the organization that has it. Null: the request has none. */
   session: { org: string; session: Session } | null;
-  /** What `X-Posthorn-CSRF` of requests that change something has to be; null: they need none. */
+  /** Required `X-Posthorn-CSRF` of requests that change something; null: none. */
   csrfToken: string | null;
 }
 

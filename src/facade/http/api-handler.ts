@@ -106,7 +106,7 @@ function requireOwnOrganization({ organization }: Caller, asked: string): void {
   throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such organization, or these credentials have no rights in it.');
 }
 
-/** That with the method of the request; METHOD_NOT_ALLOWED names those that there are. */
+/** The operation of the request's method; METHOD_NOT_ALLOWED names the others. */
 function requested({ request, response }: Exchange, operations: readonly Operation[]): Operation {
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const found = operations.find((operation) => operation.method === method);

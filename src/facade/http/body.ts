@@ -12,7 +12,7 @@ import { parseWithNumbers } from '../../resources/plain-numbers.ts';
 import { withoutSettingsNotHad } from './setting-not-had.ts';
 
 const deepestNesting = 32;
-/** What the parsers of receivers take by default. */
+/** Default limit of the parsers of receivers. */
 const deepestFreeNesting = 512;
 const maxComplaints = 5;
 /** Of an object or list, but in the free field; no schema takes so many. */

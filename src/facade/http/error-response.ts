@@ -129,7 +129,7 @@ function sendError(response: ServerResponse, error: PosthornError, path: string)
 }
 
 /**
- * What is thrown on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text; so is why
+ * An error on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text; so is why
  * Redis or the API server does not answer, which names addresses.
  */
 export function toPosthornError(error: unknown): PosthornError {

@@ -27,7 +27,7 @@ export interface Identified {
 }
 
 /**
- * Who sends the request: by its API key or token; without one by the cookie of a session; without that, from this machine where that is enough.
+ * The sender of the request: by its API key or token; without one by the cookie of a session; without that, from this machine where that is enough.
  * Rejects as `authenticate` does, and with FORBIDDEN without the CSRF token where the request needs it.
  */
 export async function identify(exchange: Exchange, services: FacadeServices, options: IdentifyOptions): Promise<Identified> {

@@ -5,7 +5,7 @@ import type { KnownWorkers } from '../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../redis/server-facts.ts';
 
-/** What operators see of the installation. The functions read when they are called, and reject when they cannot. */
+/** State of the installation for operators. The functions read when they are called, and reject when they cannot. */
 export interface InstallationReader {
   /** Name of the installation and of the organization that it begins with. */
   name: string;

@@ -84,7 +84,7 @@ export class KubernetesCallers {
     }
   }
 
-  /** What a user may do in a namespace; null: not even read. UNAVAILABLE when the API server does not answer. */
+  /** Rights of a user in a namespace; null: not even read. UNAVAILABLE when the API server does not answer. */
   async rightsIn(user: KubernetesUser, namespace: string): Promise<Rights | null> {
     const key = `${namespace} ${digest(JSON.stringify(user))}`;
     // Most users have rights in few of many organizations: one review rules out the others.

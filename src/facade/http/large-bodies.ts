@@ -18,7 +18,7 @@ interface Organization {
 
 /** Admits requests with large bodies, a few at a time: waiting organizations are served round-robin. */
 export class LargeBodies {
-  /** Those that have some; who comes first is next. */
+  /** Organizations that have some; the first one is next. */
   readonly #organizations = new Map<string, Organization>();
   #running = 0;
 

@@ -34,7 +34,7 @@ export class OpenRequests {
   }
 }
 
-/** Whose share is taken. */
+/** Owner of the share. */
 export interface ShareOwner {
   organization: string;
   /** The credential that the request counts to; null: it is not counted. */

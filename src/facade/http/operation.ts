@@ -16,7 +16,7 @@ export interface Place {
   caller: Pick<Caller, 'organization'>;
 }
 
-/** What an operation is called with. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
+/** Arguments of an operation. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
 export interface Call<Query = unknown, Body = unknown> extends Place {
   services: FacadeServices;
   caller: Caller;
@@ -113,7 +113,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   answersAgain?: boolean;
   /** Needs more than the scope `read` and changes nothing all the same. */
   looksOnly?: true;
-  /** What is missing when the answer is RESOURCE_NOT_FOUND, where that is no record of the family. */
+  /** Missing object of RESOURCE_NOT_FOUND, where that is no record of the family. */
   noun?: string;
   /** Codes beyond those that every operation can answer. */
   errors?: readonly ErrorCode[];
@@ -137,12 +137,12 @@ export interface Family {
   /** Heading in the OpenAPI document. */
   name: string;
   description: string;
-  /** What one record is called, such as `route`. */
+  /** Name of one record, such as `route`. */
   noun: string;
   operations: readonly Operation[];
   /** Absent: no custom resource keeps its records, or nothing of them changes. */
   changes?: ChangePlan;
-  /** What several of its records have in common: a schema with an id, to which the OpenAPI document refers. */
+  /** Common fields of several of its records: a schema with an id, to which the OpenAPI document refers. */
   common?: readonly z.ZodObject[];
   /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */
   shown?: Readonly<Record<string, unknown>>;

@@ -19,12 +19,12 @@ const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> =
 
 const countedWords: Readonly<Record<Counted, string>> = { request: 'requests', send: 'events', fetch: 'fetches of payloads' };
 
-/** Whose limit counts. */
+/** Owner of the limit. */
 type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'> };
 
 const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:\/|$)/;
 
-/** What a request to a path counts as. */
+/** Counter of a request to a path. */
 export function countedAs(path: string): Counted {
   return sendPath.test(path) ? 'send' : 'request';
 }

@@ -29,7 +29,7 @@ beforeEach(() => {
   outcomes = [];
 });
 
-/** What the reader made of a body that is sent in these pieces. */
+/** Result of the reader for a body that is sent in these pieces. */
 async function sent(pieces: readonly (string | Buffer)[], headers: Record<string, string | number> = {}): Promise<unknown> {
   await new Promise<void>((resolve, reject) => {
     const outgoing = request({ port, host: '127.0.0.1', method: 'POST', headers }, (answer: IncomingMessage) => {

@@ -49,7 +49,7 @@ export interface Requested {
   identifyAgain(): Promise<Caller>;
 }
 
-/** That of a POST without one is read to be refused: a sender of fields expects an effect. */
+/** The body of a POST without one is read to be refused: a sender of fields expects an effect. */
 function readsBody({ method, body }: Operation): boolean {
   return body !== undefined || method === 'POST';
 }

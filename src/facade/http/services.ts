@@ -36,7 +36,7 @@ import type { KubernetesCallers } from './kubernetes-callers.ts';
 export type { ServedKind };
 export type ResourceCaches = CacheByKind<ServedKind>;
 
-/** What operations work with. */
+/** Dependencies of operations. */
 export interface FacadeServices {
   store: ResourceStore;
   caches: ResourceCaches;
@@ -44,12 +44,12 @@ export interface FacadeServices {
   installation: InstallationReader;
   /** Null outside of a cluster. */
   kubernetesCallers: KubernetesCallers | null;
-  /** What the cluster has recorded of objects; null outside of one. */
+  /** Records of the cluster about objects; null outside of one. */
   objectEvents: KubernetesEvents | null;
   messages: RedisMessageReader;
   replayer: RedisMessageReplayer;
   canceller: RedisMessageCanceller;
-  /** What is known of the runs of replays. */
+  /** State of the runs of replays. */
   replayRuns: RedisReplayRuns;
   intake: Intake;
   statistics: RedisStatisticsReader;
@@ -62,7 +62,7 @@ export interface FacadeServices {
   hasPublicUrl: boolean;
   /** How many shards there are for what is new. */
   shards: () => number;
-  /** What send-event needs. */
+  /** Dependencies of send-event. */
   sending: Omit<WebhookSending, 'findFurther'>;
   webhookMessages: WebhookMessages;
   webhookStatistics: WebhookStatistics;
@@ -70,7 +70,7 @@ export interface FacadeServices {
   sandbox: Sandbox;
   cronRuns: CronRuns;
   cronExecutions: CronExecutions;
-  /** What a delivery worker does for the API: everything that goes out to receivers. */
+  /** Tasks of delivery workers for the API: everything that goes out to receivers. */
   tasks: RedisTaskCaller;
   /** The live streams of this process. */
   streams: StreamHub;

@@ -17,7 +17,7 @@ export interface SessionServices {
   clock: Clock;
 }
 
-/** What a request shows by the cookie of a session. */
+/** State of a request by the cookie of a session. */
 export interface ShownSession {
   org: string;
   session: Session;

@@ -3,7 +3,7 @@ import { isLoopbackHost, isOwnOrigin } from '../../core/loopback.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { sessionCookieSealingContext } from '../../core/sealing-contexts.ts';
 
-/** What the cookie holds, sealed. */
+/** Content of the cookie, sealed. */
 export interface CookieContent {
   /** Id of the organization of the session. */
   org: string;

@@ -20,7 +20,7 @@ export const signInBody = z.strictObject({
 });
 
 /**
- * Who sends the request whose body has the credential. Rejects as `authenticate` does; FORBIDDEN for a request that another site has its visitor send,
+ * The sender of the request whose body has the credential. Rejects as `authenticate` does; FORBIDDEN for a request that another site has its visitor send,
  * who would then work in a session of that site's choice.
  */
 export async function identifyByBody(

@@ -38,7 +38,7 @@ test('an answer is made no faster than it is read', async () => {
     for (; made < 1000; made++) yield piece;
   };
   const response = await answerOf(pieces());
-  // What has not been read lies in the buffers of the system, which are far smaller than the answer.
+  // Unread bytes lie in the buffers of the system, which are far smaller than the answer.
   const atRest = await eventually(async () => {
     const before = made;
     await new Promise((resolve) => setTimeout(resolve, 300));

@@ -99,7 +99,7 @@ export class Components {
     return isRecord(part) ? part : null;
   }
 
-  /** What a property, or each item of it, refers to. */
+  /** Reference of a property, or of each item of it. */
   #partIn(property: Json): Json | null {
     const { items } = property;
     return typeof property['$ref'] === 'string' ? property : isRecord(items) && typeof items['$ref'] === 'string' ? items : null;

@@ -31,7 +31,7 @@ const withIfMatchOfDeletion: readonly ErrorCode[] = ['CONFLICT'];
 const errorSchemas: Record<ErrorForm, string> = { code: 'Error', text: 'TextError', webhook: 'WebhookError' };
 const namesOfForms: Record<ErrorForm, string> = { code: '', text: 'Cron', webhook: 'Webhook' };
 
-/** What the messages of errors speak of: what may be missing, and what is made or changed. */
+/** Subjects of error messages: what may be missing, and what is made or changed. */
 export interface Nouns {
   missing: string;
   record: string;

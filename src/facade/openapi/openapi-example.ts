@@ -102,7 +102,7 @@ function choice(choices: readonly unknown[], context: ExampleContext, name: stri
 /** Fields that examples do without, because they are long and may be absent. */
 const leftOut = new Set(['detail']);
 
-/** What is known to be undefined is left out. */
+/** Undefined members are left out. */
 function objectOf(node: Json, context: ExampleContext): Json {
   const isAbsent = (name: string): boolean =>
     leftOut.has(name) || (Object.hasOwn(context.known, name) && context.known[name] === undefined);

@@ -37,7 +37,7 @@ function shareOutermost(components: Components): boolean {
     [components.schemas, components.responses, components.parameters].flatMap((section) => Object.keys(section).map(lower)),
   );
   let isChanged = false;
-  // What has the most uses gets the short name.
+  // The most used one gets the short name.
   for (const [text, each] of [...alike].sort(([, one], [, other]) => other.length - one.length)) {
     const [first] = each;
     if (text === null || first === undefined || each.length < 2) continue;

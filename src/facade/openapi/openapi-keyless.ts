@@ -7,11 +7,11 @@ import { headersOf, withLimit } from './openapi-headers.ts';
 
 type Json = Record<string, unknown>;
 
-/** What can go wrong with a request that needs no key. */
+/** Possible errors of a request that needs no key. */
 export interface KeylessErrors {
   /** Prefix of the names of its responses in the document. */
   name: string;
-  /** What the messages of the errors speak of. */
+  /** Subject of the error messages. */
   noun: string;
   /** The handler of the path. */
   ofHandler: readonly ErrorCode[];

@@ -88,7 +88,7 @@ const description = [
   'it has Idempotent-Replayed where it is the answer to an earlier request with the same Idempotency-Key.',
 ].join('\n');
 
-/** What a record of the operation is called. */
+/** Name of a record of the operation. */
 function nounOf(operation: Operation, family: Family): string {
   return operation.noun ?? family.noun;
 }
@@ -195,7 +195,7 @@ function parametersOf(operation: Operation, components: Components): Json {
   return parameters.length === 0 ? {} : { parameters };
 }
 
-/** What several operations take becomes a component: by its name, and with the collection where another one has that name. */
+/** A schema of several operations becomes a component: by its name, and with the collection where another one has that name. */
 function shareParameters(paths: Readonly<Record<string, Json>>, components: Components): void {
   const uses = Object.entries(paths).flatMap(([path, operations]) =>
     Object.values(operations).flatMap((operation) => {
@@ -240,7 +240,7 @@ function requestOf(operation: Operation, components: Components): Json {
   return { requestBody: { ...(required && { required }), content: { 'application/json': { schema, ...example } } } };
 }
 
-/** What a body may have beside its own fields: those of a record that was read. */
+/** Ignored fields of a body: those of a record that was read. */
 function readOnlyProperties({ readOnly = [] }: Operation, own: Json): Json {
   return Object.fromEntries(readOnly.filter((name) => !(name in own)).map((name) => [name, { readOnly: true, description: 'Ignored.' }]));
 }

@@ -1,6 +1,6 @@
 const atOnce = 16;
 
-/** What `run` makes of each item, in their order; a few run at a time. After an error no further one begins, and it rejects once those under way have ended. */
+/** Results of `run` for each item, in their order; a few run at a time. After an error no further one begins, and it rejects once those under way have ended. */
 export async function mapConcurrently<T, R>(items: readonly T[], run: (item: T, index: number) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const rest = items.entries();

@@ -39,7 +39,7 @@ async function isRecordedAsDeleted(call: Call, kind: DeletableKind, id: string):
   if (kind === 'WebhookApplication' || kind === 'WebhookEndpoint') return (await pastNameOf(call, kind, id)) !== null;
   const { recordKind } = kinds[kind];
   if (recordKind === null || (await registry.ownerOf(id)) !== org) return false;
-  // What has a record is there, or is about to be retracted.
+  // An object with a record exists, or is about to be retracted.
   return (await registry.getOf(org, recordKind, id)) === null;
 }
 

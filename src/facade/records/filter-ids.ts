@@ -14,7 +14,7 @@ export type FilterKind =
   | 'WebhookApplication'
   | 'WebhookEndpoint';
 
-/** What texts call one of each kind. */
+/** Nouns of the kinds in texts. */
 export const shownAs: Readonly<Record<FilterKind, string>> = { ...nouns, WebhookApplication: 'application', WebhookEndpoint: 'endpoint' };
 /** Names no index but that of an object. */
 const idPattern = /^[a-z]+_[a-z0-9_]{1,64}$/;
@@ -55,7 +55,7 @@ async function resourceFilterId(call: Call, kind: Extract<FilterKind, ServedKind
   const cached = inCache(call, kind, idOrSlug);
   if (cached !== undefined) return idOf(cached);
   if (await hasHistory(call, kind, idOrSlug)) return idOrSlug;
-  // What another replica made a moment ago is not in our cache yet.
+  // Another replica's newest objects are not in our cache yet.
   const object = await resolve(call, kind, idOrSlug);
   return object === null ? null : idOf(object);
 }
@@ -98,7 +98,7 @@ export async function eventTypeIds(call: Call, name: string): Promise<string[] |
   const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.pastEventTypeIds(org, name)]);
   const ids = new Set([cached?.spec.name === name ? idOf(cached) : null, published, ...(past ?? [])].filter((id) => id !== null));
   if (ids.size === 0) {
-    // What another replica made a moment ago is not in our cache yet.
+    // Another replica's newest objects are not in our cache yet.
     const made = await resolve(call, 'WebhookEventType', eventTypeSlug(name));
     if (made?.spec.name === name) ids.add(idOf(made));
     else if (past !== null || !(await call.services.webhookMessages.mayHaveEvents(org, name))) throw unknownId('event type', name);

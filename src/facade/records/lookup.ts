@@ -48,7 +48,7 @@ export async function findAll<K extends ServedKind>(call: Place, kind: K, idsOrS
   return objects.filter((object) => object !== null);
 }
 
-/** What a reference by id or slug points at: as cached, else as stored; null when there is nothing. */
+/** Target of a reference by id or slug: as cached, else as stored; null when there is nothing. */
 export async function resolve<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K> | null> {
   const cached = inCache(call, kind, idOrSlug);
   if (cached !== undefined) return cached;
@@ -106,7 +106,7 @@ async function nameOf(call: Place, kind: ServedKind, idOrSlug: string): Promise<
   return cached?.metadata.name ?? (await nameInStore(call, kind, idOrSlug));
 }
 
-/** What another replica made a moment ago is not in our cache yet. */
+/** Another replica's newest objects are not in our cache yet. */
 async function nameInStore(call: Place, kind: ServedKind, id: string): Promise<string | null> {
   if (!madeIdPattern.test(id.slice(kinds[kind].idPrefix.length))) return null;
   return (await namesInStore(call, kind, (other) => other === id))[0] ?? null;

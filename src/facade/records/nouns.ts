@@ -1,4 +1,4 @@
 import { byKind, kinds, type ServedKind, servedKinds } from '../../resources/kinds.ts';
 
-/** What the API calls one of each kind. */
+/** Noun of each kind in the API. */
 export const nouns: Readonly<Record<ServedKind, string>> = byKind(servedKinds, (kind) => kinds[kind].noun);

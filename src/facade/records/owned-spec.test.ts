@@ -34,7 +34,7 @@ const current = { type: 'http', http, throttle: { mode: 'concurrency', maxConcur
 const applied = (desired: Spec, start: Spec = current, managers = managedFields) =>
   ownedSpec(specTrees.Destination, start, desired, managers);
 
-/** What FIELD_MANAGED names. */
+/** Paths in FIELD_MANAGED. */
 function refused(desired: Spec): string[] {
   try {
     applied(desired);

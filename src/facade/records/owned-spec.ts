@@ -9,7 +9,7 @@ export const facadeManager = 'posthorn-api';
 type Spec = Record<string, unknown>;
 
 /**
- * What `posthorn-api` applies to turn `current` into `desired`: the fields that it owns, with their
+ * Spec that `posthorn-api` applies to turn `current` into `desired`: the fields that it owns, with their
  * new values, and what changes; not what is equal and not ours. null when nothing changes. FIELD_MANAGED when something
  * would change or have to go that another manager owns.
  */

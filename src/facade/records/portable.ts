@@ -29,7 +29,7 @@ export const maxImported = 1000;
 /** Of the body of an import, which holds 1000 records of ordinary size. */
 export const importBodyBytes = 8 * 1024 * 1024;
 
-/** What an import takes beside its records; the head of an export document may stay where it is. */
+/** Fields of an import beside its records; the head of an export document may stay where it is. */
 export const importFields = {
   conflictStrategy: z.enum(['skip', 'rename', 'overwrite']).describe('What happens to a record that is there already.'),
   validateOnly: z.boolean().optional().describe('true: nothing is written, the response lists what would be.'),
@@ -53,7 +53,7 @@ export const missingIdsField = {
   missingIds: z.array(z.string()).optional().describe('The ids of the query that are unknown; absent when there are none.'),
 };
 
-/** What an export is about, by slug, and which of the ids are unknown. */
+/** Subjects of an export, by slug, and which of the ids are unknown. */
 export function exported<K extends ServedKind>(
   call: Call,
   kind: K,

@@ -57,7 +57,7 @@ export async function readMasked(call: Call, object: SecretOwner, ref: SecretKey
 }
 
 /**
- * What is published behind a reference of the object. What is not there is waited for, at most so long, until the record is of the generation that the
+ * Returns the published value behind a reference of the object. A missing one is waited for, at most so long, until the record is of the generation that the
  * caller has and the controllers have confirmed that: a Secret that the API has just made comes with them.
  */
 export async function credentialOf(call: Call, object: SecretOwner, ref: SecretKeyRef, timeoutMs: number): Promise<Credential | null> {

@@ -27,7 +27,7 @@ export async function requireVersions<K extends ServedKind>(call: Call, objects:
   }
 }
 
-/** What is kept in Redis counts its changes. */
+/** Records in Redis count their changes. */
 interface Revised {
   revision: number;
 }

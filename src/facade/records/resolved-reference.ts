@@ -10,7 +10,7 @@ export interface Ref {
 }
 
 /**
- * What the id or slug in a field of a body refers to; one of `present` may be sent back although it points at nothing. INVALID_SOURCE for
+ * Target of the id or slug in a field of a body; one of `present` may be sent back although it points at nothing. INVALID_SOURCE for
  * a source or destination that is not there, VALIDATION_FAILED for another resource.
  */
 export async function reference(call: Call, kind: ServedKind, field: string, idOrSlug: string, present: readonly Ref[]): Promise<Ref> {

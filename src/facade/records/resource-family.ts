@@ -62,7 +62,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       requestExample: definition.examples.create,
       answer: { status: 201, description: `The new ${noun}.`, schema: record },
       errors: ['ALREADY_EXISTS', ...(errors.create ?? [])],
-      // What is required has been checked; this gives the body its type.
+      // Required fields have been checked; this gives the body its type.
       handle: async (call) => definition.toRecord(await createRecord(definition, call, body.parse(call.body)), call),
     }),
     operation({
@@ -147,10 +147,10 @@ function namedIn(query: unknown): (object: PosthornObject<ServedKind>) => boolea
   return (object) => id === undefined || names.has(object.metadata.name) || names.has(idOf(object));
 }
 
-/** What `wholeListQuery` has made of the query. */
+/** Output of `wholeListQuery`. */
 const wholeListNumbers = z.object({ page: z.int().optional(), pageSize: z.int().optional() } satisfies Record<
   keyof typeof wholeListQuery,
   z.ZodType
 >);
-/** What `pageQuery` has made of the query. */
+/** Output of `pageQuery`. */
 const pageNumbers = z.object({ page: z.int(), pageSize: z.int() } satisfies Record<keyof typeof pageQuery, z.ZodType>);

@@ -36,7 +36,7 @@ function keySuffix({ idempotency }: Call, place: number): string {
   return base32(createHash('sha256').update(`${idempotency.mark}\n${place}`).digest().subarray(0, 5));
 }
 
-/** What families do with the secret values of a write. */
+/** Operations of families on the secret values of a write. */
 export type SentSecrets = Pick<SecretDraft, 'put'>;
 
 /**

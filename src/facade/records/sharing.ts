@@ -41,7 +41,7 @@ export function sharingOf({ spec }: PosthornObject<SharedKind>): z.input<z.ZodOb
   };
 }
 
-/** What the object does: its own content, or that of the record of another organization, for as long as that shares it; undefined: it does not. */
+/** Content of the object: its own, or that of the record of another organization, for as long as that shares it; undefined: none. */
 export async function contentOf<K extends SharedKind>(
   call: Call,
   { kind, spec }: { kind: K; spec: object },
@@ -79,7 +79,7 @@ export interface SentSharing {
   sharedWith?: string[] | undefined;
   sharedFrom?: z.output<typeof sharedFrom> | undefined;
   content: Record<string, unknown>;
-  /** What a record shows of its content. */
+  /** Content in a record. */
   shown: Record<string, unknown>;
 }
 

@@ -7,7 +7,7 @@ import { fieldManaged } from './owned-spec.ts';
 
 const writeAttempts = 10;
 
-/** What the store refused, in words for an API client: which field and why, without the store's own phrases and names. */
+/** Refusals of the store, in words for an API client: which field and why, without the store's own phrases and names. */
 export function forClients(error: unknown, kind: ServedKind): unknown {
   if (!isPosthornError(error)) return error;
   // It is not the caller who lacks the right.

@@ -9,11 +9,11 @@ import type { ServedKind } from '../http/services.ts';
 export interface Synonym<K extends ServedKind, Value, Field> {
   /** The field. */
   of: string;
-  /** What the synonym reads as when the field has this value. */
+  /** Value of the synonym when the field has this value. */
   shownFor(field: Field): Value;
-  /** What the field becomes; `current`: what it is, absent on create. */
+  /** Value of the field; `current`: its present one, absent on create. */
   meant(sent: Value, current: Field | undefined, call: Call): Field | Promise<Field>;
-  /** What a record shows in the field. */
+  /** Value in a record. */
   current(object: ObjectOf<K>, call: Call): Field | Promise<Field>;
   /** Whether they mean the same although they are not written so, as an id and a slug do. */
   agrees?(field: Field, sent: Value, call: Call): boolean | Promise<boolean>;

@@ -36,7 +36,7 @@ function waitForCache<K extends Kind>(
   });
 }
 
-/** What a holder of the lock of the organization wrote last of one kind; generation null: deleted. */
+/** Last write of one kind by a holder of the lock of the organization; generation null: deleted. */
 const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.string(), generation: z.int().nullable() });
 
 /** The identity and version of an object. */

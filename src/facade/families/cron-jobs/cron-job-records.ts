@@ -24,7 +24,7 @@ const spec = kinds.HttpCronJob.spec.shape;
 
 const runStatus = z.enum(['running', 'success', 'failed']);
 
-/** What all records of a cron job have. */
+/** Fields of all records of a cron job. */
 export const cronJobSettings = z
   .object({
     cronExpression: z.string().describe('When it runs: five fields of cron.'),

@@ -28,7 +28,7 @@ type Http = NonNullable<PosthornObject<'Destination'>['spec']['http']>;
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
 
-/** What the fields of requests are in the records of warehouses, which make none. */
+/** Request fields in the records of warehouses, which make no requests. */
 export const unusedFields = {
   url: '',
   method: http.method.parse(undefined),

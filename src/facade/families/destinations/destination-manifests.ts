@@ -75,7 +75,7 @@ function commentFor(refs: readonly MovedRef[]): string {
   return [...bySecret].map(([name, of]) => secretComment(name, [...new Set(of.map(({ to }) => to.key))])).join('\n');
 }
 
-/** What is to be done where a manifest refers to a Secret that is not there. */
+/** Instruction where a manifest refers to a Secret that is not there. */
 export function secretComment(name: string, keys: readonly string[]): string {
   return [
     `Needs the Secret ${name} with ${keys.length === 1 ? 'the key' : 'the keys'} ${keys.join(', ')}:`,

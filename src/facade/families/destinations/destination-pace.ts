@@ -73,7 +73,7 @@ export function throttleToRecord(value: Spec['throttle']): z.input<typeof thrott
 }
 
 /**
- * What is sent over what the record shows. VALIDATION_FAILED for a field that the mode needs and does not have, and for one that a
+ * Merges sent fields over those of the record. VALIDATION_FAILED for a field that the mode needs and does not have, and for one that a
  * mode that was not sent does not use; FORBIDDEN on the free plan for any mode but off.
  */
 export function throttleToSpec(

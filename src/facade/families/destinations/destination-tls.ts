@@ -91,7 +91,7 @@ export function keepsClientKey(sent: TlsBody | null | undefined, current: Tls): 
   return current?.clientKeySecretRef !== undefined && sent !== null && sent?.clientKey !== null && !isNew(sent?.clientKey);
 }
 
-/** What an import makes of `tls`: certificate and key that it does not hold are kept or, when there are none, left out: `isMissing`. */
+/** `tls` of an import: certificate and key that it does not hold are kept or, when there are none, left out: `isMissing`. */
 export function importedTls(sent: TlsBody | null | undefined, current: Tls): { tls: TlsBody | null | undefined; isMissing: boolean } {
   const { clientCertificate, clientKey, ...rest } = sent ?? {};
   if (!isRedacted({ clientCertificate, clientKey })) return { tls: sent, isMissing: false };

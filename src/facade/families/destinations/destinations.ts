@@ -257,7 +257,7 @@ async function toItem(object: PosthornObject<'Destination'>, call: Call): Promis
   };
 }
 
-/** What lists show of the requests, which has no secrets. */
+/** Request fields in lists, which have no secrets. */
 function pacedHttp({ spec: { http: settings } }: PosthornObject<'Destination'>) {
   if (settings === undefined) return {};
   const { method, auth, timeoutMs, useStaticIp } = settings;
@@ -300,7 +300,7 @@ function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
   return value === '' || canonicalJson(value) === canonicalJson(unused[field] ?? null);
 }
 
-/** What the type of the destination decides. VALIDATION_FAILED for fields of the other kind. */
+/** Checks by the type of the destination. VALIDATION_FAILED for fields of the other kind. */
 async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
   const { call, body: sent, current, secrets } = input;
   const type = current?.spec.type ?? sent.type ?? 'http';

@@ -132,7 +132,7 @@ async function adviceOn(call: Call, { event, sent, waiting, unreached }: Told): 
   ];
 }
 
-/** What helps the first message of an event that waits. */
+/** Advice for the first message of an event that waits. */
 async function adviceOnFirst(call: Call, eventId: string, waitingFor: WaitReason | null, goal: Goal): Promise<Advice[]> {
   if (waitingFor === null) return [];
   return waitingFor === 'scheduled' ? [adviceOnScheduled(goal.isForWebhook, { eventId })] : await adviceOnWait(call, waitingFor, goal);

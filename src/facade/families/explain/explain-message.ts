@@ -17,7 +17,7 @@ import { adviceOnScheduled, adviceOnWait, type DeadLetter, deadLetterText, type 
 
 const maxAttemptsShown = 50;
 
-/** What both have, in one form. */
+/** Common form of both. */
 interface Message extends Goal {
   id: string;
   eventId: string;

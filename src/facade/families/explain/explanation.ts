@@ -69,7 +69,7 @@ export function explained(
   return { waitsFor: null, next: null, advice: [], ...parts, story: inOrder(parts.story).slice(0, maxSteps) };
 }
 
-/** What happened by its time, then what holds now. */
+/** Past steps by time, then current facts. */
 function inOrder(story: readonly Step[]): Step[] {
   const dated = story.filter((each) => each.at !== null);
   const atMs = ({ at }: Step): number => Date.parse(at ?? '');

@@ -3,7 +3,7 @@ import type { Call } from '../../http/operation.ts';
 import { isoTime } from '../../records/record-fields.ts';
 import { type Advice, counted, holds, type Step } from './explanation.ts';
 
-/** What is left of the messages that the organization may queue in this month; null: it may queue any number. */
+/** Remaining messages of the organization in this month; null: it may queue any number. */
 export async function monthOfOrganization({ services, caller }: Call): Promise<{ step: Step; advice: Advice[] } | null> {
   const { id: org, monthlyMessages } = caller.organization;
   if (monthlyMessages === null) return null;

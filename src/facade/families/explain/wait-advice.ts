@@ -7,7 +7,7 @@ import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { enableApplication, enableEndpoint, enableResource } from './enable.ts';
 import { type Advice, advise, type Next, type Wait } from './explanation.ts';
 
-/** What messages wait for and why they are dead letters, in sentences, and what helps. */
+/** Reasons of waits and of dead letters, in sentences, with advice. */
 
 /** Where a message goes: `routeId` is an application and `destinationId` an endpoint when `isForWebhook`. */
 export interface Goal {
@@ -181,7 +181,7 @@ async function repairOfGone({ services, caller }: Call, { destinationId }: Goal)
   return endpoint.isDisabled ? [enableEndpoint(endpoint)] : [];
 }
 
-/** What helps before a dead letter is sent again; empty: it can be sent again. */
+/** Advice before a dead letter is sent again; empty: it can be sent again. */
 export async function repairOf(call: Call, { reason, cause }: DeadLetter, goal: Goal): Promise<Advice[]> {
   if (cause === 'cancelled') return [];
   if (cause === 'gone') return await repairOfGone(call, goal);

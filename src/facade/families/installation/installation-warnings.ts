@@ -4,7 +4,7 @@ import { type KnownWorker, type KnownWorkers, workerLifetimeMs } from '../../../
 import type { QueueFigures } from '../../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../../redis/server-facts.ts';
 
-/** What is wrong, and what an operator does about it. */
+/** The problem, and the operator's remedy. */
 export interface Warning {
   part: 'redis' | 'pools' | 'workers' | 'processes' | 'resources' | 'shards';
   message: string;

@@ -2,7 +2,7 @@ import { maxClockSkewSeconds } from '../../../core/clock-skew.ts';
 import type { ProcessReport } from '../../../data/membership/process-reports.ts';
 import type { Warning } from './installation-warnings.ts';
 
-/** What to do about a check of `/readyz` that fails; absent: its reason is enough. */
+/** Remedy for a failing check of `/readyz`; absent: its reason is enough. */
 const actions: Readonly<Record<string, string>> = {
   configuration: 'Check that a controller is the leader, and read its log: the leader publishes the resources.',
   crds: 'Apply the CustomResourceDefinitions of this release: the chart does with crds.install, else kubectl apply --server-side -f crds.',

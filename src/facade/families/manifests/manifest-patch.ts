@@ -9,7 +9,7 @@ import { type Call, type ChangePlan, type Operation, operation } from '../../htt
 import { findManifest, servedKindOf } from './find-manifest.ts';
 import { withNeededSecrets } from './manifest-secrets.ts';
 
-/** What a manifest begins with. */
+/** First fields of a manifest. */
 export const manifestHead = {
   apiVersion: z.literal(apiVersion).describe('Version of the kind.'),
   kind: z.string().describe('Its kind.'),

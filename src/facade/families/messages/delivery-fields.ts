@@ -30,7 +30,7 @@ const waits: Partial<Record<WaitReason, string>> = {
   queue: 'behind others in the fair queue',
 };
 
-/** What a message waits for, of a closed list. */
+/** Reasons of a message's wait, a closed list. */
 export function waitingFor<R extends WaitReason>(reasons: readonly R[]) {
   return z
     .enum(reasons)

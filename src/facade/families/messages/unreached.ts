@@ -147,7 +147,7 @@ async function filtersOf(call: Call, org: string, shown: readonly Unreached[]): 
   return new Map(records.flatMap((record) => (record === null || record.filter === null ? [] : [[record.id, record.filter] as const])));
 }
 
-/** What filters saw of the event; null payload: it is not read here. */
+/** Input of filters from the event; null payload: it is not read here. */
 async function contextOf(call: Call, event: EventView, filters: readonly FilterDefinition[]): Promise<ReadContext> {
   const headers = joinedHeaders(keptHeaders(event.headers));
   const context = new EventContext(headers, event.payload ?? Buffer.alloc(0), event.query);

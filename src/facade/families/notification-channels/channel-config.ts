@@ -33,7 +33,7 @@ const webhookConfig = (id: string, service: string) =>
     .strictObject({ webhookUrl: webhookUrl.describe(`https URL of the incoming webhook of ${service}; masked on read.`) })
     .meta({ id: `${id}ChannelConfig`, description: `With type ${id.toLowerCase()}.` });
 
-/** What `config` is with each type, on write. */
+/** `config` of each type, on write. */
 const shapes = {
   slack: webhookConfig('Slack', 'Slack: https://hooks.slack.com/…'),
   teams: webhookConfig('Teams', 'Microsoft Teams'),

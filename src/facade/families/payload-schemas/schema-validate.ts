@@ -23,7 +23,7 @@ const answer = {
 } as const;
 const payload = z.unknown().describe('Any JSON.');
 
-/** What a payload breaks of a schema. It is checked in the sandbox, as the payloads of events are. */
+/** Violations of a schema by a payload. It is checked in the sandbox, as the payloads of events are. */
 export const schemaValidateOperation = operation({
   method: 'POST',
   path: '/schemas/{id}/validate',

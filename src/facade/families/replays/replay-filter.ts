@@ -120,7 +120,7 @@ function given<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** What it reads as: references as ids, or as names where nothing is there any more. */
+/** The filter as read: references as ids, or as names where nothing is there any more. */
 export function shownFilter({ filter }: Spec, call: Call): z.input<typeof replayFilter> {
   const { ids, statuses, sourceRef, sourceRefs, routeRef, routeRefs, destinationRef, destinationRefs, ...others } = filter;
   const { applicationId, applicationIds, endpointId, endpointIds, eventType, eventTypes, errorTypes, responseStatuses, ...same } = others;

@@ -41,7 +41,7 @@ export const portableRoute = z
 const { shape } = routeBody;
 const { notificationChannelIds: _, ...notifications } = notificationBody;
 
-/** What reads of a route have besides, and an import ignores as other writes do. */
+/** Further fields of reads of a route, which an import ignores as other writes do. */
 export const routeReadOnlyFields = [
   'id',
   'organizationId',
@@ -58,7 +58,7 @@ export const routeReadOnlyFields = [
 ] as const;
 const ignored = z.unknown().optional().meta({ readOnly: true, description: 'Ignored.' });
 
-/** What an import takes for it: the same, bounded as the body of a route, all but name, source and destinations optional. */
+/** The same for an import, bounded as the body of a route, all but name, source and destinations optional. */
 export const importedRoute = z
   .strictObject({
     ...Object.fromEntries(routeReadOnlyFields.map((field) => [field, ignored])),
@@ -119,7 +119,7 @@ export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof
   };
 }
 
-/** What the record refers to. */
+/** References of the record. */
 export function referencesOf(record: ImportedRoute): { kind: ServedKind; noun: string; slug: string }[] {
   const optional = (kind: ServedKind, noun: string, value: string | null | undefined) =>
     value === undefined || value === null ? [] : [{ kind, noun, slug: value }];

@@ -79,7 +79,7 @@ const shownExpectedResponse = z
   })
   .meta({ id: 'ExpectedResponse', description: 'What counts as success; null: any 2xx.' });
 
-/** What records of a route and portable documents have in common. */
+/** Common fields of records of a route and of portable documents. */
 export const routeSettings = z
   .object({
     filterConditions: z.array(conditionField).nullable().describe('Inline conditions; null without them.'),

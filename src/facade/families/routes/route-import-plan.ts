@@ -14,7 +14,7 @@ import { connectionOf, specOfRoute } from './route-spec.ts';
 type Route = PosthornObject<'Route'>;
 type Spec = SpecInputOf<'Route'>;
 
-/** What is to be done with one record. `made`: it is done. */
+/** Planned step for one record. `made`: it is done. */
 export type RouteStep =
   | { status: 'created'; name: string; spec: Spec; made?: Route }
   | { status: 'overwritten'; name: string; spec: Spec; current: Route }

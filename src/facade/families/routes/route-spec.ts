@@ -17,7 +17,7 @@ type SpecInput = SpecInputOf<'Route'>;
 const circuitSchema = kinds.Route.spec.shape.circuit.unwrap();
 const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afterAttempts.parse(undefined);
 
-/** What a route refers to, and other routes: who writes one needs them as they are now. */
+/** References of a route, and other routes: a writer needs their current state. */
 export const routeWritesLookAt = [
   'Route',
   'Source',

@@ -17,7 +17,7 @@ import { inFilterWords, sentIds, sentOutcome, wrongInFilter } from './sent-filte
 /** The cancel of deliveries and of messages to endpoints, in the words of both. */
 
 const perPage = 100;
-/** So many pages one request cancels, and for so long at most. */
+/** Limits of one request: pages, and time. */
 const maxPages = 5;
 const longestMs = 3000;
 
@@ -75,7 +75,7 @@ export function countsOf(results: Iterable<CancelResult>): z.output<z.ZodObject<
 /** Of an event, as many as are read with it. */
 const maxOfEvent = 1000;
 
-/** What the filters of both have. */
+/** Common filters of both. */
 export const cancelFilterFields = {
   id: sentIds,
   eventId: text(1, 128).describe(`Only those of this event, which has at most ${maxOfEvent} of them.`),

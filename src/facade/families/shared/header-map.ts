@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { headerName, headerValue, isSettableHeader } from '../../../resources/http-header.ts';
 
-/** What a header can carry, or the mask of what is stored. */
+/** A valid header value, or the mask of a stored one. */
 export const headerValueOrMask = z.union([headerValue, z.string().regex(/^•{4}.{0,4}$/u)]);
 
 /** Headers as an object of names and values: at most `most`, each that configuration may set, and each once. */

@@ -32,7 +32,7 @@ export const whereQuery = text(1, celLimits.sourceLength)
   .optional()
   .describe('CEL over event, labels, metadata and headers; a page reads up to 10,000 records for up to 500 ms.');
 
-/** What lists of deliveries and of messages to endpoints, and of events by these, are narrowed by. */
+/** Filters of lists of deliveries and of messages to endpoints, and of events by these. */
 export const outcomeParameters = {
   responseStatus: queryList(responseStatus, 'Status or class of the last response; from 300 on of failures only.'),
   attemptsMin: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At least so many attempts.'),
@@ -57,7 +57,7 @@ interface SentFilter {
   where?: string | undefined;
 }
 
-/** What the parameters mean. INVALID_QUERY where the end of a range is before its beginning. */
+/** Parses the parameters. INVALID_QUERY where the end of a range is before its beginning. */
 export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter {
   const { id, errorType, responseStatus, attemptsMin, attemptsMax } = sent;
   if (attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin)

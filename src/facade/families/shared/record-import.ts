@@ -54,7 +54,7 @@ const importedRecord = z
   .custom<Record<string, unknown>>(isRecord, { error: ({ input }) => wrongType('object', input) })
   .meta({ type: 'object', properties: {}, additionalProperties: {} });
 
-/** What became of one record. */
+/** Result of one record. */
 interface Judged {
   name: string;
   outcome: Outcome;
@@ -62,9 +62,9 @@ interface Judged {
   warnings?: string[];
 }
 
-/** What is imported. */
+/** Imported records. */
 export interface Imported<K extends ServedKind> {
-  /** What a record of the API is. */
+  /** A record of the API. */
   definition: Definition<K>;
   /** In the path and in the body. */
   collection: string;

@@ -3,7 +3,7 @@ import { maxQueryLength } from '../../../core/sent-query.ts';
 import { bodyMember } from '../../http/body-member.ts';
 import type { Call } from '../../http/operation.ts';
 
-/** What an event of a test is made of. */
+/** Parts of an event of a test. */
 export const sampleEvent = {
   payload: z.unknown().optional().describe('Payload of the event; any JSON. Default: an empty object.'),
   headers: z.record(z.string().max(256), z.string().max(8192)).optional().describe('Headers of the event.'),
@@ -12,7 +12,7 @@ export const sampleEvent = {
 
 export type SampleEvent = z.output<z.ZodObject<typeof sampleEvent>>;
 
-/** What is not sent is an empty object; null is a payload. */
+/** An omitted payload is an empty object; null is a payload. */
 export function samplePayload({ payload = {} }: SampleEvent): unknown {
   return payload;
 }

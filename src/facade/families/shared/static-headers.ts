@@ -134,7 +134,7 @@ export async function lacksHeader(call: Call, object: SecretOwner, before: reado
 }
 
 /**
- * What an import makes of headers beside the stored ones of an object: a credential that it does not hold is the stored one or, where there is none, to
+ * Headers of an import beside the stored ones of an object: a credential that it does not hold is the stored one or, where there is none, to
  * be sent: `isMissing`.
  */
 export async function importedHeaders(

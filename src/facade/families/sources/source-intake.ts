@@ -9,7 +9,7 @@ import { clearableToSpec } from '../../records/record-fields.ts';
 import { shownField, specField } from '../../records/spec-field.ts';
 import { type Synonym, sameAs, sentSynonym } from '../../records/synonyms.ts';
 
-/** What a source takes in: addresses, pace and duplicates, as the flat fields of the API. */
+/** Intake of a source: addresses, pace and duplicates, as the flat fields of the API. */
 
 type Spec = SpecOf<'Source'>;
 type SpecInput = SpecInputOf<'Source'>;

@@ -18,7 +18,7 @@ const parts = {
   rejectInvalidSignatures: z.boolean().describe('Whether a wrong or missing signature is answered by 401.'),
 };
 
-/** What a source is set to: all records of it and portable documents have it. */
+/** Settings of a source: all records of it and portable documents have them. */
 export const sourceSettings = z
   .object({ ...parts, ...intakeRecord })
   .meta({ id: 'SourceSettings', description: 'How a source verifies and accepts requests.' });

@@ -7,7 +7,7 @@ import { isoTime, nameOf } from '../../records/record-fields.ts';
 export const streamTopics = ['events', 'deliveries', 'messages', 'circuits', 'replays'] as const;
 export type StreamTopic = (typeof streamTopics)[number];
 
-/** What a row is about, under the names of the API; null: it has none. */
+/** Subject of a row, under the names of the API; null: it has none. */
 export interface StreamRow {
   topic: StreamTopic;
   type: string;
@@ -99,7 +99,7 @@ export function eventTypeName({ services, caller }: Caller, id: string): string 
   return services.caches.WebhookEventType.getById(id, caller.organization.namespace)?.spec.name ?? null;
 }
 
-/** What a row is about; null: it has none. */
+/** Subject of a row; null: it has none. */
 export function idsOf(row: FeedRow): Pick<MessageRow, 'source' | 'route' | 'destination'> {
   const none = { source: null, route: null, destination: null };
   if (row.kind === 'replay') return none;

@@ -23,7 +23,7 @@ const body = z.strictObject({
   ...sampleEvent,
 });
 
-/** What a transform makes of an event. It runs in the sandbox, as it does for deliveries. */
+/** Output of a transform for an event. It runs in the sandbox, as it does for deliveries. */
 export const transformTestOperation = operation({
   method: 'POST',
   path: '/transforms/test',

@@ -288,7 +288,7 @@ async function overviewOf(
   };
 }
 
-/** Those that are still there. */
+/** Existing ones. */
 async function failingOf(
   call: Pick<Call, 'services' | 'caller'>,
   failing: readonly FailingEndpoint[],

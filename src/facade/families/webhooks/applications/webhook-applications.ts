@@ -206,7 +206,7 @@ function newApplication({ services, caller, idempotency }: Call, sent: z.output<
   return { ...settingsOf(sent), org: caller.organization.id, mark: idempotency?.mark, shard, name: newName, externalId: newExternalId };
 }
 
-/** What the store keeps of the fields that all bodies have. */
+/** Stored fields that all bodies have. */
 function settingsOf({ externalId: _, ...sent }: z.output<typeof changeBody>) {
   const { rateLimitPerSecond: perSecond, rateLimitPerMinute: perMinute, rateLimitPerHour: perHour, ...rest } = sent;
   return { ...rest, rateLimits: { perSecond, perMinute, perHour } };

@@ -161,7 +161,7 @@ interface Named {
   name: string;
 }
 
-/** What the store keeps of the fields that both bodies have. */
+/** Stored fields that both bodies have. */
 export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId'>) {
   const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, retryDelays, ...rest } = sent;
   return {

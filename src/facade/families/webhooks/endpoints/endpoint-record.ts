@@ -96,7 +96,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
   });
 }
 
-/** Those of a custom resource have no end of their own. */
+/** Secrets of a custom resource have no end of their own. */
 function previousPublicKeys({ signingKey, managedBy }: WebhookEndpoint, nowMs: number): EndpointRecord['previousPublicKeys'] {
   return (signingKey?.previous ?? [])
     .filter(({ validUntilMs }) => validUntilMs > nowMs)

@@ -129,7 +129,7 @@ function keysOf({ signatureScheme, signingKey }: Pick<WebhookEndpoint, 'signatur
   return { signatureScheme, publicKey: signingKey?.publicKey ?? null, previousPublicKey };
 }
 
-/** Those that still hold, the last secret first. */
+/** Valid secrets, the last one first. */
 function previousOf({ sealed, previous }: WebhookSecret, validUntilMs: number, nowMs: number): WebhookSecret['previous'] {
   return [{ sealed, validUntilMs }, ...previous.filter((old) => old.validUntilMs > nowMs)];
 }

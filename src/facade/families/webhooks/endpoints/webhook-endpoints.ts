@@ -28,7 +28,7 @@ const secretWarning = 'Store the secret now: it is not shown again.';
 const readOnly = Object.keys(endpointRecord.shape).filter((field) => !(field in endpointChangeBody.shape));
 const readOnlyOnCreate = Object.keys(endpointRecord.shape).filter((field) => !(field in newEndpointBody.shape));
 
-/** What is shown once. */
+/** Shown once. */
 const newEndpointRecord = endpointRecord
   .extend({ secret: z.string().describe('Signs its messages; shown only here.') })
   .meta({ id: 'NewWebhookEndpoint' });

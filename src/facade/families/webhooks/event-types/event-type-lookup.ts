@@ -6,7 +6,7 @@ import { resolve } from '../../../records/lookup.ts';
 
 const madeId = /^etp_[a-z2-7]{26}$/;
 
-/** What finds an event type: its id, or the name of its object for the name of the event type. */
+/** Lookup key of an event type: its id, or the name of its object for the name of the event type. */
 export function eventTypeKey(idOrName: string): string {
   return madeId.test(idOrName) ? idOrName : eventTypeSlug(idOrName);
 }

@@ -9,7 +9,7 @@ interface Narrowing {
   endpointId?: OneOrMore | undefined;
 }
 
-/** What a list, an export or a cancel of messages is narrowed by. RESOURCE_NOT_FOUND for an unknown id or event type. */
+/** Filters of a list, an export or a cancel of messages. RESOURCE_NOT_FOUND for an unknown id or event type. */
 export async function messageFilter(call: Call, { eventType, applicationId, endpointId }: Narrowing) {
   return {
     eventType,

@@ -89,7 +89,7 @@ export const messageAttempt = z
   })
   .meta({ id: 'OutboundMessageAttempt' });
 
-/** What messages show as examples. */
+/** Examples of messages. */
 export const shownMessage = {
   eventType: 'order.paid',
   applicationName: 'Customer A',
@@ -127,7 +127,7 @@ export class MessageNames {
 
   async records(views: readonly WebhookMessageView[]): Promise<z.input<typeof messageRecord>[]> {
     const org = this.#call.caller.organization.id;
-    // What a long export has met is not kept without bound.
+    // Lookups of a long export are not cached without bound.
     if (this.#urls.size > maxNames) this.#urls.clear();
     if (this.#applications.size > maxNames) this.#applications.clear();
     const unknown = (ids: string[], names: Names): string[] => [...new Set(ids)].filter((id) => !names.has(id));

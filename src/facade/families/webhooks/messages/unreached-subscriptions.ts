@@ -102,7 +102,7 @@ export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): P
   return { total, byReason, subscriptions: rows, scanned: candidates.length, isComplete: isComplete && knowsAllMessages };
 }
 
-/** Those that the event was sent to, as far as they are shown: of the endpoints or the application that it is narrowed to, or of its type. */
+/** Messages of the event, as far as they are shown: of the endpoints or the application that it is narrowed to, or of its type. */
 async function candidatesOf(call: Call, event: WebhookEventView): Promise<{ candidates: Candidate[]; isComplete: boolean }> {
   if (event.endpointIds.length > 0) return { candidates: await ofEndpoints(call, event), isComplete: true };
   const { webhooks } = call.services;
@@ -120,7 +120,7 @@ async function candidatesOf(call: Call, event: WebhookEventView): Promise<{ cand
   return { candidates, isComplete: false };
 }
 
-/** What is deleted meanwhile is left out. */
+/** Records deleted meanwhile are left out. */
 async function withParents({ services, caller }: Call, subscriptions: readonly WebhookSubscription[]): Promise<Candidate[]> {
   const org = caller.organization.id;
   const ids = (of: 'endpointId' | 'applicationId') => [...new Set(subscriptions.map((each) => each[of]))];

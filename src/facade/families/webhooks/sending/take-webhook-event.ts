@@ -123,7 +123,7 @@ async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, 
   throw new PosthornError('VALIDATION_FAILED', `The payload breaks the schema of ${name}.`, { details });
 }
 
-/** What is kept of a sent event beside its payload. */
+/** Stored fields of a sent event beside its payload. */
 function webhookPart(sent: SentEvent, eventType: EventTypeRecord): WebhookEventPart {
   const { metadata = {}, idempotencyKey = null, applicationId = null, endpointId, endpointIds = [] } = sent;
   const expiresAfterSeconds = smallestExpiry(sent.expiresAfterSeconds, eventType.expiresAfterSeconds);
