@@ -2,7 +2,7 @@ import { isPosthornError } from '../core/errors.ts';
 import type { Kind, ObjectOf } from '../resources/kinds.ts';
 import type { ApplyObject, FieldManager, ResourceStore } from '../store/store.ts';
 
-/** What came of an apply beside the object: for people. */
+/** Messages of an apply for people. */
 export interface Contested {
   reason: 'FieldLeft' | 'FieldTakenOver';
   message: string;

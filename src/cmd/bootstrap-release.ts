@@ -7,7 +7,7 @@ export function isReleased({ metadata }: { metadata: Pick<ObjectMeta, 'annotatio
   return metadata.annotations?.[annotation] === 'true';
 }
 
-/** What is applied to an object before it is deleted for good. */
+/** Applied to an object before it is deleted for good. */
 export const release = { annotations: { [annotation]: 'true' } } as const;
 /** Field manager of `release`. */
 export const releaseManager = 'posthorn-uninstall';

@@ -18,7 +18,7 @@ export interface BootstrapReportOptions {
   gauge: Pick<Gauge, 'set'>;
   readiness: Pick<Readiness, 'set'>;
   recorder: EventRecorder;
-  /** What Events are about: the ConfigMap of the manifests. Null: there is none. */
+  /** Object of Events: the ConfigMap of the manifests. Null: there is none. */
   subject(): Promise<ObjectEvent['object'] | null>;
 }
 
@@ -36,13 +36,13 @@ export class BootstrapReport {
     this.#show();
   }
 
-  /** What the kinds refuse of the manifests. */
+  /** Errors of the manifests by their kinds. */
   refused(complaints: readonly string[]): void {
     this.#refused = complaints;
     this.#show();
   }
 
-  /** What a leader could not apply; null: it is still about it. */
+  /** Failures of a leader; null: it is still applying. */
   failed(complaints: readonly string[] | null): void {
     this.#failed = complaints;
     this.#show();

@@ -26,11 +26,11 @@ export interface BootstrapOptions {
   store: Pick<ResourceStore, 'get' | 'apply'>;
   /** YAML manifests; undefined: there are none. */
   source: BootstrapSource | undefined;
-  /** Whose the organizations are. The organization that it begins with has its name. */
+  /** Installation of the organizations. The first organization has its name. */
   installation: string;
   /** Admin key of that organization, in whatever namespace that is; null: there is none. */
   adminKey: AdminKeySource | null;
-  /** By which it is noticed that one of the objects is deleted. */
+  /** Watches that detect deletions of the objects. */
   changes: readonly Changes[];
   clock: Clock;
   logger: Logger;

@@ -26,7 +26,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 
-/** What is wrong with the head of a request that the parser takes; null: nothing. */
+/** Error of the head of a request that the parser accepts; null: none. */
 export function headProblem({ httpVersion, headers }: IncomingMessage): string | null {
   // RFC 9112, section 3.2.
   if (httpVersion === '1.1' && headers.host === undefined) return 'A request of HTTP/1.1 needs a Host header.';

@@ -20,7 +20,7 @@ import { workerEnvironment } from './worker-config.ts';
 export const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
 
-/** What the environment may hold. The descriptions are the text of docs/configuration.md. */
+/** Schema of the environment. The descriptions are the text of docs/configuration.md. */
 export const environmentSchema = z.object({
   POSTHORN_PORT: port(8080)
     .describe('Port of the REST API; of the role ingest that of `/ingest/`; of standalone that of both.')

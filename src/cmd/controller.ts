@@ -166,7 +166,7 @@ async function runControllerRole(given: RoleContext): Promise<void> {
   }
 }
 
-/** What every controller sees in the manifests of the bootstrap. */
+/** Findings of every controller in the manifests of the bootstrap. */
 async function judgeBootstrap({ config, logger, clock }: RoleContext, report: BootstrapReport, signal: AbortSignal): Promise<void> {
   const source = bootstrapSource(config);
   if (source === undefined) report.refused([]);

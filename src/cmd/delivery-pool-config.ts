@@ -74,7 +74,7 @@ export const deliveryPoolEnvironment = {
     .meta({ roles: ['controller'] }),
 };
 
-/** What of a configuration is for DeliveryPools. */
+/** The part of a configuration for DeliveryPools. */
 export function poolDefaults(values: z.output<z.ZodObject<typeof deliveryPoolEnvironment>>): PoolDefaults {
   return {
     image: values.POSTHORN_IMAGE ?? null,

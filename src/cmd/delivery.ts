@@ -148,7 +148,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(config.egress.proxyUrl !== undefined && { proxyUrl: config.egress.proxyUrl }),
     });
     for (let looks = 1; !stopping.aborted; looks++) {
-      // What is under way is the other one's: its workers take it up.
+      // Work under way is the other one's: its workers take it up.
       if (own.refusal !== null) throw own.refusal;
       if (looks % addressesEveryLooks === 0) void refuseOwn(refused, link.main, config);
       readiness.set('worker', delivery.isHealthy() ? { ok: true } : { ok: false, detail: 'no heartbeat for 15 s' });

@@ -8,7 +8,7 @@ const fileVariables = [
   'POSTHORN_ENCRYPTION_KEYS',
   'POSTHORN_CONSOLE_VIEWS',
 ] as const;
-/** Whose file may be missing: there is no such value then. */
+/** Optional files: without one there is no such value. */
 const optionalFiles: ReadonlySet<string> = new Set(['POSTHORN_REDIS_SENTINEL_PASSWORD']);
 
 /** Returns the text of a file without the line break at its end; null: it cannot be read. */

@@ -7,7 +7,7 @@ import { createHttpServer } from './http-server.ts';
 
 const wantsClose = 'Host: a\r\nConnection: close\r\n\r\n';
 
-/** What a server, by default one that answers all requests with `ok`, sends back. */
+/** Reply of a server, by default one that answers all requests with `ok`. */
 async function answerTo(sent: string, handler: RequestListener = (_request, response) => response.end('ok')): Promise<string> {
   const server = createHttpServer(handler).listen(0, '127.0.0.1');
   await once(server, 'listening');

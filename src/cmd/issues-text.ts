@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What is wrong with a value, in one line. */
+/** Errors of a value, in one line. */
 export function issuesText({ issues }: z.ZodError): string {
   return issues.map(({ message }) => message).join(', ');
 }

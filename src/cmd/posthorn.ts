@@ -83,7 +83,7 @@ async function roleOf(name: 'controller' | 'api' | 'ingest' | 'delivery') {
   }
 }
 
-// Who reads our output may have had enough: `posthorn crds | head`.
+// The reader of our output may have had enough: `posthorn crds | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await main();

@@ -11,7 +11,7 @@ import type { CompleteStore } from '../store/store.ts';
 import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 
-/** What is written while it runs may be sealed under the old key once more, by a process that has not got the new one yet. */
+/** Values written while it runs may be sealed under the old key, by a process that has not got the new one yet. */
 const maxPasses = 6;
 /** A controller that has read a record before it was resealed publishes it a moment later as it was: so nothing is left only when a later check confirms it. */
 const laterMs = 3000;

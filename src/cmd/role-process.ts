@@ -15,7 +15,7 @@ import { readinessMetric } from './readiness-metric.ts';
 import { createLogger } from './role-logger.ts';
 import { compileWhenBusy, releaseStartMemory } from './start-memory.ts';
 
-/** What every role is given. */
+/** Context of every role. */
 export interface RoleContext {
   config: Config;
   logger: Logger;

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/clock.ts';
 import type { Readiness } from './readiness.ts';
 
-/** What takes longer to start has work. */
+/** A longer start counts as work. */
 const longStartMs = 5000;
 /** At a process that has shown nothing yet, less often: that is nearly always. */
 const lookEveryMs = { idle: 250, busy: 50 };

@@ -31,7 +31,7 @@ const goneDeadlineMs = 120_000;
 const scaled = z.looseObject({ spec: z.looseObject({ replicas: z.int().default(1) }) });
 
 /**
- * What comes before the objects of an installation are deleted, so that nothing is left that waits for a controller which is no more:
+ * Steps before the objects of an installation are deleted, so that nothing is left that waits for a missing controller:
  * deletes the pools of workers, which finish what they have begun, stops the controllers, and takes their finalizer off the
  * organizations that stay. Controllers that are scaled to 0 are not waited for. Throws INVALID_CONFIG, before anything is done, where the kinds are to go
  * and another installation has Organizations.

@@ -5,7 +5,7 @@ const servedBy: { roles: ('delivery' | 'standalone')[] } = { roles: ['delivery',
 
 const readBy: { roles: ('controller' | 'delivery' | 'standalone')[] } = { roles: ['controller', 'delivery', 'standalone'] };
 
-/** What is written into object stores, and where these are. */
+/** Settings of object stores and of the files in them. */
 export const warehouseEnvironment = {
   POSTHORN_WAREHOUSE_BATCH_SECONDS: count(1, 3600, 60)
     .describe('How long the oldest record of a batch for a warehouse waits for others; a batch of 1000 records or 5 MiB goes at once.')

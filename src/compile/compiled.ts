@@ -5,7 +5,7 @@ export interface Refusal {
   message: string;
 }
 
-/** What compiling a resource gives: the record to publish, or why there is none. */
+/** Result of compiling a resource: the record to publish, or why there is none. */
 export type Compiled<Record> = { record: Record; refusal?: undefined } | { record?: undefined; refusal: Refusal };
 
 /** A record may come with a refusal: what the plan does not have is suspended, and nothing of it is enabled. */

@@ -22,7 +22,7 @@ export interface CredentialsInputs {
   published: CredentialsRecord | null;
 }
 
-/** What the API shows and merges of the Secrets that an object refers to. */
+/** Parts of an object's Secrets that the API shows and merges. */
 export function compileCredentials(read: readonly ReadCredential[], inputs: CredentialsInputs): CredentialsRecord {
   const { id, org, generation, keyring, published } = inputs;
   const context = recordSealingContext(org, 'credentials', id, 'value');

@@ -1,4 +1,4 @@
-/** What the webhook store keeps of the custom resource that a record comes from, so that the API can name it. */
+/** Stored reference of a webhook record to its custom resource, so that the API can name it. */
 export function managedBy({ namespace, name }: { namespace?: string; name: string }): string {
   return `${namespace ?? ''}/${name}`;
 }

@@ -6,7 +6,7 @@ import type { Refusal } from './compiled.ts';
 /** Reason of Accepted: no worker reaches the address. */
 export const addressNotAllowed = 'AddressNotAllowed';
 
-/** What an object makes its workers send requests to. */
+/** Address of the requests that an object causes. */
 export interface OutgoingAddress {
   /** The field of the address. */
   at: string;

@@ -16,7 +16,7 @@ interface WarehouseInputs {
   published: DestinationRecord | null;
 }
 
-/** What of a warehouse can be refused without looking at secrets. */
+/** Refusals of a warehouse that need no secrets. */
 export function warehouseRefusal({ type, s3, r2, gcs, azureBlob, warehouse }: Spec): Refusal | null {
   if ((s3 ?? r2 ?? gcs ?? azureBlob) === undefined) return { reason: 'Incomplete', message: `spec has no settings for type ${type}` };
   if (r2 !== undefined && !URL.canParse(r2.endpoint)) return { reason: 'InvalidUrl', message: 'spec.r2.endpoint is not a URL' };

@@ -77,7 +77,7 @@ const maxSecrets = 5;
 /** Previous secrets sign for as long as they are in the Secret. */
 const withoutEndMs = Date.parse('9999-12-31T23:59:59Z');
 
-/** What can be refused without looking at the secret. */
+/** Refusals that need no secret. */
 export function webhookEndpointRefusal({ url }: { url: string }, allowsInsecureUrls: boolean): Refusal | null {
   if (!URL.canParse(url)) return { reason: 'InvalidUrl', message: 'spec.url is not a URL' };
   if (allowsInsecureUrls || new URL(url).protocol === 'https:') return null;

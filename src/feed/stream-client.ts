@@ -39,7 +39,7 @@ interface WaitingRow {
 }
 
 /**
- * What one client of the live stream gets: the rows that it has missed, paced, and then those that are pushed, as many as it may have in a second. The
+ * Output of one client of the live stream: the rows that it has missed, paced, and then those that are pushed, as many as it may have in a second. The
  * text waits in `pieces` until the client reads; no other client waits for it.
  */
 export class StreamClient {

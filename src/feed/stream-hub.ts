@@ -21,7 +21,7 @@ const catchUpMs = 2000;
 const catchUpStepMs = 20;
 /** Pages of missed rows that a process reads at a time; further clients wait. */
 const maxPages = 4;
-/** What clients that have not read the last event when the process ends have left for it. */
+/** Time that clients have for the last event when the process ends. */
 const partingMs = 2000;
 
 export interface StreamHubOptions {
@@ -129,7 +129,7 @@ export class StreamHub {
     return { pieces: client.pieces(missed), broken: client.broken };
   }
 
-  /** What a client that comes back has missed; null: nothing, or it is unknown, which the client is sent. */
+  /** Rows that a returning client has missed; null: none, or unknown, which the client is sent. */
   #missedBy(client: StreamClient): MissedRows | null {
     const { lastEventId } = client.request;
     if (lastEventId === null) return null;

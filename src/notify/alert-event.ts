@@ -85,7 +85,7 @@ function queued(
   };
 }
 
-/** What closes an incident, with the key by which it was opened: its channel, and its route, may be gone. PagerDuty gets the id of the route alone. */
+/** Closes an incident, with the key by which it was opened: its channel, and its route, may be gone. PagerDuty gets the id of the route alone. */
 export function closingEvent(
   org: string,
   routeId: string,

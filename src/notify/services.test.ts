@@ -51,7 +51,7 @@ let metrics: Registry;
 let registry: RecordRegistry;
 const ends: (() => Promise<unknown>)[] = [];
 const isUp = { shop: false };
-/** What the services refuse alerts with. */
+/** Refusals of the services. */
 let refusal: { status: number; headers: Record<string, string> } | null;
 
 beforeAll(async () => {

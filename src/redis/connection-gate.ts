@@ -2,7 +2,7 @@ import { Cluster, Redis } from 'ioredis';
 import { RedisAway } from '../core/redis-away.ts';
 import type { RedisClient } from './connection.ts';
 
-/** What a connection must pass, each time that it is made, before anything else is sent over it. */
+/** Check of a connection, each time that it is made, before anything else is sent over it. */
 export interface ConnectionCheck {
   /** The commands of `ask` use these keys alone. */
   keys: readonly string[];

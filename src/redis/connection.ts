@@ -1,7 +1,7 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { type RedisAddress, type RedisSecrets, redisNodes } from './address.ts';
 
-/** What every module takes; made in `src/cmd` only. */
+/** Client type of every module; made in `src/cmd` only. */
 export type RedisClient = Redis | Cluster;
 
 const minTls = { minVersion: 'TLSv1.2' } as const;

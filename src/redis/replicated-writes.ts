@@ -29,7 +29,7 @@ export function unreplicatedWrites(registry: Registry): Counter {
   });
 }
 
-/** What is known of one server. */
+/** State of one server. */
 interface Following {
   /** How often the connection to it was closed: WAIT covers only what was written on the same one. */
   closes: number;

@@ -13,7 +13,7 @@ export interface ScriptPart extends ScriptPlace {
   text: string;
 }
 
-/** What a line of a file includes. */
+/** Target of an include line. */
 interface ScriptInclude {
   file: URL;
   /** Where the including line is. */

@@ -1,7 +1,7 @@
 import { PosthornError } from '../core/errors.ts';
 import { RedisAway } from '../core/redis-away.ts';
 
-/** What a failed Redis command means to its caller: UNAVAILABLE, to be tried again in a second. Leaves a PosthornError as it is. */
+/** Maps a failed Redis command to UNAVAILABLE, to be tried again in a second. Leaves a PosthornError as it is. */
 export function redisUnavailable(error: unknown): PosthornError {
   if (error instanceof PosthornError) return error;
   return new RedisAway(error);

@@ -17,7 +17,7 @@ class UncopiedSet extends Command {
     this.#tail = `\r\n${options.map(bulk).join('')}`;
   }
 
-  /** What it returns is written behind what it has written itself. */
+  /** Its return value is written behind what it has written itself. */
   override toWritable(socket: Socket): string {
     socket.cork();
     socket.write(this.#head);

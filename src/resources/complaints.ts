@@ -3,7 +3,7 @@ import type { Cause } from './causes.ts';
 import { fieldPath } from './field-tree.ts';
 import { withOwnBounds } from './plain-issues.ts';
 
-/** What zod found wrong with a value, as causes below `base`. */
+/** Errors of zod about a value, as causes below `base`. */
 export function complaints(error: z.ZodError, base: readonly PropertyKey[]): Cause[] {
   return withOwnBounds(error.issues).flatMap((issue): Cause[] => {
     const path = [...base, ...issue.path];
@@ -36,7 +36,7 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
   }
 };
 
-/** What is wrong with a number that is no whole one, or too large for any: JSON may have 1e400. */
+/** Error of a number that is no whole one, or too large for any: JSON may have 1e400. */
 function outOfRange(input: number, { minValue, maxValue }: z.ZodNumber): string {
   if (Number.isFinite(input)) return wrongType('int', input);
   const bound = input > 0 ? maxValue : minValue;
@@ -44,7 +44,7 @@ function outOfRange(input: number, { minValue, maxValue }: z.ZodNumber): string 
   return input > 0 ? `must be at most ${bound}` : `must be at least ${bound}`;
 }
 
-/** What is wrong with a value that is not of the type that zod expects. */
+/** Error of a value that is not of the type that zod expects. */
 export function wrongType(expected: string, input: unknown): string {
   if (input === undefined) return 'is required';
   if (expected === 'int' && typeof input === 'number') return 'must be a whole number';

@@ -33,7 +33,7 @@ const keysOfType: Readonly<Record<string, readonly string[]>> = {
 
 const accountAnnotation = 'kubernetes.io/service-account.name';
 
-/** What the type of the Secret requires of it, and that it does not have. */
+/** Data that the type of the Secret requires and that it lacks. */
 function lackingForType({ type = '', data = {}, metadata }: SecretObject): Cause[] {
   const lacks = (field: string, message = `is required of a Secret of the type ${type}`): Cause[] => [{ field, message }];
   if (type === 'kubernetes.io/service-account-token')

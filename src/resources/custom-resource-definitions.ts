@@ -75,7 +75,7 @@ export function selectableFieldsOf(kind: PosthornKind): string[] {
   return [...new Set([...('id' in status.shape ? ['.status.id'] : []), ...named, ...shown.map(({ jsonPath }) => jsonPath)])];
 }
 
-/** What the API server requires of an object of the kind. */
+/** Validation of the API server for the kind. */
 export function objectSchemaOf(kind: PosthornKind): StructuralSchema {
   return objectSchema(kind, kinds[kind]);
 }

@@ -73,7 +73,7 @@ export interface KindDefinition<
   description: string;
   /** Prefix of API ids, with the underscore; empty: the API has no ids of it. */
   idPrefix: string;
-  /** What messages of the API call one of them. */
+  /** Noun in messages of the API. */
   noun: string;
   /** `both`: it defines deliveries, and has a reconciler in `src/controllers/reconcilers.ts`; `cluster`: it configures how a cluster runs Posthorn. */
   world: World;
@@ -81,13 +81,13 @@ export interface KindDefinition<
   isServed: Served;
   /** Its record in the registry; null: it has none there. */
   recordKind: Stored;
-  /** What it is in the webhook store, where its records are; absent: they are not there. */
+  /** Kind in the webhook store, where its records are; absent: they are not there. */
   webhookKind?: 'application' | 'endpoint' | 'subscription';
   /** How many objects are reconciled at a time: enough to keep the API server busy, few enough to leave it to others. */
   workers: number;
   /** Messages come in through it: its records are retracted before all others. */
   isIntake?: true;
-  /** What refers to it depends on its spec, too: each new generation requeues that. */
+  /** Referrers depend on its spec, too: each new generation requeues them. */
   referrersReadSpec?: true;
   /** The namespace that it is the organization of, and in which its references lead; absent: it is in that namespace itself. */
   namespaceIn?: SpecFunction<z.output<Spec>, string>['of'];

@@ -38,7 +38,7 @@ export function notCredentialRule(where: string, message: string): Rule {
   };
 }
 
-/** What holds for the list of a destination, which `forwardedHeaderNames` describes. */
+/** Rules of the list of a destination, which `forwardedHeaderNames` describes. */
 export const forwardedHeaderRules: readonly Rule[] = [
   {
     at: `${at}[]`,

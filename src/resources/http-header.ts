@@ -32,7 +32,7 @@ export function staticHeaders(most: number) {
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 }
 
-/** What holds for the headers at `at` that `staticHeaders` describes. */
+/** Rules of the headers at `at` that `staticHeaders` describes. */
 export function staticHeaderRules(at: string): Rule[] {
   return [
     {

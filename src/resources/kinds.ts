@@ -68,7 +68,7 @@ export const servedKinds = kindsWith<ServedKind>(({ isServed }) => isServed);
 export type RecordKindOf<K extends PosthornKind> = (typeof kinds)[K]['recordKind'];
 
 export type SpecOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['spec']>;
-/** What a user writes: defaults may be left out. */
+/** Input of users: defaults may be left out. */
 export type SpecInputOf<K extends PosthornKind> = z.input<(typeof kinds)[K]['spec']>;
 export type StatusOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['status']>;
 

@@ -3,7 +3,7 @@ import { ExactNumber } from '../core/exact-number.ts';
 import { wording } from './complaints.ts';
 import { isRecord } from './field-tree.ts';
 
-/** What the schema makes of a value of `parseJson`: where it takes numbers they are doubles, and where it takes anything they keep their text. */
+/** Output of the schema for a value of `parseJson`: where it takes numbers they are doubles, and where it takes anything they keep their text. */
 export function parseWithNumbers<Schema extends z.core.$ZodType>(schema: Schema, value: unknown): z.ZodSafeParseResult<z.output<Schema>> {
   const parsed = z.safeParse(schema, value, { error: wording });
   if (parsed.success) return parsed;

@@ -11,7 +11,7 @@ export function hasWarehouses(plan: Plan): boolean {
   return plan !== 'free' && plan !== 'starter';
 }
 
-/** What of a destination the plan does not have; null: nothing. */
+/** Features of a destination that the plan lacks; null: none. */
 export function destinationBeyondPlan({ type, throttle, http }: SpecOf<'Destination'>, plan: Plan): string | null {
   if (type !== 'http' && !hasWarehouses(plan)) return needs(`type ${type}`, 'the plan pro or above', plan);
   if (isPaidPlan(plan)) return null;
@@ -19,7 +19,7 @@ export function destinationBeyondPlan({ type, throttle, http }: SpecOf<'Destinat
   return http?.useStaticIp === true ? needs('useStaticIp', 'a paid plan', plan) : null;
 }
 
-/** What of a cron job the plan does not have; null: nothing. */
+/** Features of a cron job that the plan lacks; null: none. */
 export function cronJobBeyondPlan({ useStaticIp }: SpecOf<'HttpCronJob'>, plan: Plan): string | null {
   return useStaticIp && !isPaidPlan(plan) ? needs('useStaticIp', 'a paid plan', plan) : null;
 }

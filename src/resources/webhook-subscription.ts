@@ -4,7 +4,7 @@ import { commonStatus, reference, refersTo } from './fields.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
-/** What label filters may be, here and in the REST API. */
+/** Schema of label filters, here and in the REST API. */
 export const labelFilterLimits = { labels: 20, keyLength: 128, values: 100, valueLength: 256 };
 const { labels, keyLength, values, valueLength } = labelFilterLimits;
 

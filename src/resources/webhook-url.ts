@@ -1,11 +1,11 @@
 import { httpsUrl } from './url.ts';
 
-/** What the URL of an incoming webhook must begin with. */
+/** Prefix of the URL of an incoming webhook. */
 const prefixes = { slack: 'https://hooks.slack.com/', discord: 'https://discord.com/api/webhooks/', teams: 'https://' } as const;
 
 export type WebhookService = keyof typeof prefixes;
 
-/** What is wrong with the URL of an incoming webhook; null when nothing is. The URL itself, a credential, is not repeated. */
+/** Error of the URL of an incoming webhook; null: none. The URL itself, a credential, is not repeated. */
 export function webhookUrlProblem(service: WebhookService, url: string): string | null {
   // Scheme and host have any case (RFC 3986, section 6.2.2.1).
   const withLowerOrigin = url.replace(/^https:\/\/[^/?#]*/i, (origin) => origin.toLowerCase());

@@ -5,7 +5,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 
 /**
- * What candidates compete for. Leadership is advisory: effects outside are fenced by an epoch.
+ * Lock of leader candidates. Leadership is advisory: effects outside are fenced by an epoch.
  */
 export interface LeaderLock {
   /** Takes or prolongs the lock for `leaseDurationMs`. False: another candidate holds it. Rejects when unknown. */

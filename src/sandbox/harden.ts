@@ -1,4 +1,4 @@
-/** What code that got out of its engine would reach for first. Node's own modules do not need these globals. */
+/** First targets of code that got out of its engine. Node's own modules do not need these globals. */
 const doors = ['fetch', 'WebSocket', 'EventSource', 'XMLHttpRequest', 'navigator', 'Worker', 'localStorage', 'sessionStorage'];
 
 const shared = [Object, Array, Function, String, Number, Boolean, RegExp, Date, Error, Promise, Map, Set];

@@ -23,14 +23,14 @@ export type Job =
       payload: string;
     };
 
-/** What is wrong with code or a schema, and where, counted from 1. */
+/** Error of code or a schema, with its position, counted from 1. */
 export interface Problem {
   message: string;
   line: number | null;
   column: number | null;
 }
 
-/** What a transform makes of an event, and what may be wrong with it; null: the event is not to be delivered. */
+/** Output of a transform for an event, or its error; null: the event is not to be delivered. */
 export type TransformOutput = { contentType: string; body: string; warning: string | null } | null;
 
 /** One verdict for each filter, in their order: whether the event meets it, and whether a pattern was not tried. `fields`: the texts that are there, by path. */
@@ -81,7 +81,7 @@ export const sandboxLimits = {
   problemLength: 500,
 };
 
-/** What one process may use, and how much may wait for the processes of a sandbox. */
+/** Limits of one process, and of the queue for the processes of a sandbox. */
 export interface SandboxForm {
   heapMb: number;
   /** Of the interpreter of JavaScript. */

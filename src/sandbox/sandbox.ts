@@ -146,7 +146,7 @@ export class Sandbox {
   }
 
   /**
-   * What of each schema is wrong with the payload, at most so many problems each; a check that cannot be finished is one, too. One job,
+   * Violations of each schema by the payload, at most so many each; a check that cannot be finished is one, too. One job,
    * unless a schema breaks it off: then one for each, one after another, while there is time: all of them compute for at most
    * `validationMs` and the deadline of one job. `signal`: nobody waits for the answer any more.
    */

@@ -74,7 +74,7 @@ export class ResourceCache<K extends Kind> {
     return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
   }
 
-  /** Those of a namespace by their time of creation. Sorted once, and again after a change. */
+  /** Objects of a namespace by their time of creation. Sorted once, and again after a change. */
   newestFirst(namespace: string): readonly ObjectOf<K>[] {
     const known = this.#newestFirst.get(namespace);
     if (known !== undefined) return known;

@@ -5,10 +5,10 @@ import type { Key } from './store.ts';
 
 type Organization = ObjectOf<'Organization'>;
 
-/** What a reflector brings up to date. */
+/** Target of a reflector. */
 export type ReflectorSink<K extends Kind> = Pick<ResourceCache<K>, 'kind' | 'size' | 'upsert' | 'remove' | 'replace'>;
 
-/** What is known of an Organization, of whichever installation. */
+/** Data of an Organization, of whichever installation. */
 interface Claim {
   name: string;
   uid: string;

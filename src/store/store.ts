@@ -18,7 +18,7 @@ export function versionOf(object: { metadata: { resourceVersion: string } }): Ve
   return object.metadata.resourceVersion as Version;
 }
 
-/** Who writes. Git, kubectl and the manifests directory bring managers of their own. */
+/** Writer. Git, kubectl and the manifests directory bring managers of their own. */
 export type FieldManager =
   | 'posthorn-controller'
   | 'posthorn-status'
@@ -57,7 +57,7 @@ export interface ApplyStatusOptions extends ApplyOptions {
   /** Refuse with CONFLICT when the object has been recreated meanwhile. */
   ifUid?: string;
   /**
-   * What the whole status of the object at `ifVersion` becomes by this apply: the fields given and what others own. An adapter may
+   * New status of the object at `ifVersion` after this apply: the fields given and what others own. An adapter may
    * replace the status by it where that costs the server less than an apply.
    */
   whole?: Record<string, unknown>;
@@ -126,5 +126,5 @@ export interface SecretStore {
   getSecret(key: Key): Promise<SecretObject>;
 }
 
-/** What an adapter is. */
+/** Port of an adapter. */
 export type CompleteStore = ResourceStore & SecretStore;

@@ -15,7 +15,7 @@ interface NamingField {
 const ofAnother = /Not(Found|Ready|Accepted|Programmed|Shared|Readable|Permitted)$/;
 const pathInMessage = /\bspec(?:\.[A-Za-z]\w*|\[[^\]\s]+\])+/;
 const annotationInMessage = /\bannotation (posthorn\.dev\/[a-z-]+)/;
-/** What a message is about that begins with the code or the schema itself. */
+/** Subject of a message that begins with the code or the schema itself. */
 const fieldOfReason: Readonly<Record<string, string>> = {
   InvalidTransform: 'spec.code',
   InvalidSchema: 'spec.jsonSchema',

@@ -38,7 +38,7 @@ export interface LintOptions {
 
 /** Known only in the cluster: Secrets that others make, and the keys that sealed values open with. */
 const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
-/** What other files may hold, those of another organization too. */
+/** Missing objects that other files or organizations may hold. */
 const missingObject = /(?<!Key)NotFound$|^RefNotPermitted$/;
 /** What another object is, which has a finding of its own, or none where it is fine. */
 const ofAnother = /(NotReady|NotProgrammed)$/;

@@ -114,7 +114,7 @@ export class ChildRole implements Component {
 
 const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(), detail: z.string().optional() })) });
 
-/** What a process lacks, by its `/readyz`; null: nothing. */
+/** Failing checks of a process, by its `/readyz`; null: none. */
 async function missingIn(opsUrl: string): Promise<string | null> {
   try {
     const { text } = await askOps(`${opsUrl}/readyz`, requestDeadlineMs);

@@ -58,7 +58,7 @@ async function kill(): Promise<void> {
   expect(await running).toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('SIGKILL') });
 }
 
-/** What a write that was cut off leaves of the last file. */
+/** Rest of the last file after an aborted write. */
 function cut(bytes: number): void {
   const files = join(directory, 'redis', 'appendonlydir');
   const manifest = readFileSync(join(files, 'appendonly.aof.manifest'), 'utf8').trimEnd().split('\n');
@@ -77,7 +77,7 @@ test.each([
   await kill();
   cut(bytes);
   start();
-  // What waits for Redis writes at the first moment at which it can.
+  // Clients that wait for Redis write as soon as they can.
   await runScript();
   expect(await counts()).toEqual(['2', '2']);
   await kill();

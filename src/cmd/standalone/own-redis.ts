@@ -29,7 +29,7 @@ const wholeScriptLine = 'Revert incomplete MULTI/EXEC';
  */
 export class OwnRedis implements Component {
   readonly name = 'redis';
-  /** What `commandConnection` takes. */
+  /** Options of `commandConnection`. */
   readonly url: string;
   /** The same until the append-only file is loaded and whole. */
   readonly #startUrl: string;

@@ -8,7 +8,7 @@ import { encryptionKeys } from '../config-values.ts';
 import { issuesText } from '../issues-text.ts';
 import type { SecretsConfig } from '../secrets-config.ts';
 
-/** What standalone keeps in its data directory, readable by its user only. */
+/** Secrets in standalone's data directory, readable by its user only. */
 export interface StandaloneSecrets {
   encryptionKeys: readonly EncryptionKey[];
   /** Their file; undefined: they were given. */

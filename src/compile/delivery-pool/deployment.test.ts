@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { deliveryPool } from '../../resources/delivery-pool.ts';
 import { deploymentSpec } from './deployment.ts';
 
-/** What the Deployment of a pool with this template has of it. */
+/** The same part in the Deployment of a pool with this template. */
 function templateOf(podTemplate: Record<string, unknown>, user: number | null = 1000): unknown {
   const spec = deliveryPool.spec.parse({ podTemplate });
   const metadata = {

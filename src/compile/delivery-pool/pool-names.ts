@@ -10,7 +10,7 @@ export function poolObjectName({ metadata }: Pool): string {
   return `posthorn-delivery-${metadata.name}`;
 }
 
-/** By which the pods of a pool are found; a Deployment's cannot be changed. */
+/** Selector of the pods of a pool; a Deployment's cannot be changed. */
 export function selectorLabels({ metadata }: Pool): Record<string, string> {
   return { 'app.kubernetes.io/name': 'posthorn', 'app.kubernetes.io/component': 'delivery', [poolLabel]: metadata.name };
 }

@@ -1,6 +1,6 @@
 import type { Reach } from './network-policy.ts';
 
-/** What the workers of every pool of an installation get. */
+/** Settings of the workers of every pool of an installation. */
 export interface PoolDefaults {
   /** Null: a pool must name its own. */
   image: string | null;
@@ -16,14 +16,14 @@ export interface PoolDefaults {
   metricsFrom: readonly Record<string, unknown>[];
 }
 
-/** What the objects of a pool depend on beside the pool itself. */
+/** Inputs of a pool's objects beside the pool itself. */
 export interface PoolSetting {
   defaults: PoolDefaults;
   image: string;
   /** Changes when anything that pods read only at their start does. */
   configHash: string;
   opsPort: number;
-  /** What the NetworkPolicy opens. */
+  /** Openings of the NetworkPolicy. */
   reach: Reach;
   /** Null: another owner sets the number of pods. */
   replicas: number | null;

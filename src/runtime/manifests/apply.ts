@@ -9,7 +9,7 @@ import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 const manifestsManager = 'posthorn-manifests';
 
 const concurrency = 16;
-// What others lie in or refer to goes first, so that most of it is in force after the first pass.
+// Objects that others lie in or refer to go first, so that most is in force after the first pass.
 const order: readonly Kind[] = ['Namespace', 'Organization', 'Secret', ...targetsFirst.filter((kind) => kind !== 'Organization')];
 
 export interface ApplyFailure {

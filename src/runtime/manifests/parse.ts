@@ -10,7 +10,7 @@ import { keyAsText } from './map-keys.ts';
 import { offsetOf, type Place, placeAt } from './places.ts';
 import { yamlDialect } from './yaml-dialect.ts';
 
-/** What is wrong with a manifest, for the person who wrote it. */
+/** Error of a manifest, for its author. */
 export interface ManifestError {
   file: string;
   message: string;
@@ -45,14 +45,14 @@ export interface ReadDocument {
 
 export interface ReadText {
   documents: ReadDocument[];
-  /** Those outside of documents. */
+  /** Problems outside of documents. */
   problems: ReadProblem[];
   lines: LineCounter;
 }
 
 /** How manifests are read. */
 export interface Reading {
-  /** Those that are known beside Namespace and Secret; default: those of configuration. */
+  /** Known kinds beside Namespace and Secret; default: those of configuration. */
   kinds?: readonly Kind[];
   /** Where a namespaced object goes that names no namespace; default: `default`, as kubectl has it. */
   namespace?: string;
@@ -80,7 +80,7 @@ const metadata = z.object({
 });
 const head = z.looseObject({ apiVersion: z.string(), kind: z.string() });
 const list = z.looseObject({ items: z.array(z.unknown()) });
-// What the API server itself fills in is taken and ignored, so that the output of `kubectl get -o yaml` can be loaded.
+// Fields that the API server fills in are accepted and ignored, so that the output of `kubectl get -o yaml` can be loaded.
 const resource = z.strictObject({ apiVersion: z.string(), kind: z.string(), metadata, spec: z.unknown(), status: z.unknown().optional() });
 const namespaceManifest = z.strictObject({
   apiVersion: z.string(),

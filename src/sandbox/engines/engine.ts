@@ -1,7 +1,7 @@
 import { isJson, parsePlainJson } from '../../core/plain-json.ts';
 import type { Problem } from '../jobs.ts';
 
-/** What a transform sees: JSON texts of the event's description and, in most cases, of its payload. */
+/** Input of a transform: JSON texts of the event's description and, in most cases, of its payload. */
 export interface EngineInput {
   organization: string;
   code: string;

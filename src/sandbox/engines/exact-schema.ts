@@ -66,7 +66,7 @@ export function isValidExactly(validator: ValidateFunction, value: ExactValue): 
   }
 }
 
-/** What was written where the validator sees `data`. */
+/** Source text where the validator sees `data`. */
 function written(data: unknown, { parentData, parentDataProperty }: DataValidationCxt): unknown {
   if (checked === null) return data;
   if (isContainer(data)) return checked.containers.get(data) ?? data;

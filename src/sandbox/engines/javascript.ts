@@ -19,7 +19,7 @@ import { type ValuelessScript, valuelessScript } from './script-output.ts';
 
 const file = 'transform.js';
 const stackBytes = 262_144;
-/** What a module begins with. */
+/** Initial memory of a module. */
 const keptMemoryBytes = 16_777_216;
 const placePattern = /transform\.js:(\d+)(?::(\d+))?/;
 const wasmFile = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
@@ -45,7 +45,7 @@ const outputOf = `(value, transform) => {
 const textWithMarks = `(value, mark) => JSON.stringify(value, (_key, member) =>
   Object.is(member, -0) ? mark + '-0' : member === Infinity || member === -Infinity ? mark + member : member)`;
 
-/** What an output is that JSON has no form for: of a Map or a generator it would be \`{}\`, of a function nothing. */
+/** Output without a form in JSON: of a Map or a generator it would be \`{}\`, of a function nothing. */
 const unwritableKind = `(value) => {
   if (typeof value === 'function' || typeof value === 'symbol') return typeof value;
   if (typeof value !== 'object' || value === null || Array.isArray(value) || typeof value.toJSON === 'function') return '';
@@ -189,7 +189,7 @@ class Run {
     throw this.#codeError(this.#scope.manage(result.error));
   }
 
-  /** What a promise comes to. Nothing from outside can settle it: when there is no more to do, it never will be. */
+  /** Result of a promise. Nothing from outside can settle it: when there is no more to do, it never will be. */
   settled(value: QuickJSHandle): QuickJSHandle {
     const { context } = this;
     const jobs = context.runtime.executePendingJobs();

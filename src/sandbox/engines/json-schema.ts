@@ -86,7 +86,7 @@ export function checkSchema(schema: string): void {
   compile(schema, { findsAll: false, isExact: needsExactNumbers(schema) });
 }
 
-/** What of each schema is wrong with a payload (JSON text), at most so many problems each; a schema that is none is one, too. */
+/** Violations of each schema by a payload (JSON text), at most so many each; an invalid schema is one, too. */
 export function validate(schemas: readonly string[], payload: string, maxProblems: number): SchemaProblem[][] {
   let value: ExactValue;
   const isInexact = needsExactNumbers(payload);

@@ -68,7 +68,7 @@ export class KeptNumbers {
     return [...this.#texts.keys()].some((key) => key === '-0' || key === 0 || !Number.isFinite(key));
   }
 
-  /** What a double is written as; undefined: as JSON does it. */
+  /** Spelling of a double; undefined: as JSON does it. */
   textOf(double: number): string | undefined {
     const key = keyOf(double);
     const text = this.#texts.get(key);
@@ -89,7 +89,7 @@ export class KeptNumbers {
     return pieces.join('') + json.slice(from);
   }
 
-  /** What has been lost in what was written; null: nothing. */
+  /** Lost digits in the output; null: none. */
   get warning(): string | null {
     const lost = [...this.#lost].slice(0, maxReported).map((key) => (this.#values.get(key) ?? []).slice(0, maxReported).map(shown).join(' and '));
     if (lost.length === 0) return null;

@@ -35,7 +35,7 @@ const largeLimits = { renderLimit: largeForm.computingMs, memoryLimit: largeForm
 for (const name of ['date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string'] as const) {
   const filter = filters[name];
   if (typeof filter !== 'function') continue;
-  // What is no number to them is taken for milliseconds.
+  // Other values count as milliseconds.
   liquid.registerFilter(name, function (value: unknown, ...args) {
     return filter.call(this, value instanceof TemplateNumber ? value.double : value, ...args);
   });

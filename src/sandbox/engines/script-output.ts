@@ -17,7 +17,7 @@ import { LRUCache } from 'lru-cache';
 
 /** A script whose output can only be that of a function `transform`, because no statement has a value, or that has none for any event. */
 export interface ValuelessScript {
-  /** What is wrong when there is no such function once it has run. */
+  /** Error when there is no such function once it has run. */
   complaint: string;
   /** True without running it. */
   isCertain: boolean;

@@ -41,7 +41,7 @@ export interface RecordedEvent {
 }
 
 /**
- * What is recorded of objects. The cluster keeps it for an hour, unless it is set up otherwise. Reads core/v1 Events, which those of
+ * Events of objects. The cluster keeps them for an hour, unless it is set up otherwise. Reads core/v1 Events, which those of
  * `events.k8s.io` are too.
  */
 export class KubernetesEvents {

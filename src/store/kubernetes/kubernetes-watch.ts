@@ -21,7 +21,7 @@ const eventSchema = z.object({ type: z.string(), object: z.record(z.string(), z.
 const errorObject = z.object({ code: z.number().default(500) });
 const bookmarkObject = z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) });
 
-/** What is watched: where it is, and how an object of it is read. */
+/** Target of a watch: its path, and how an object of it is read. */
 export interface Watched<T> {
   /** Name in errors. */
   what: string;

@@ -1,6 +1,6 @@
 import { isRecord } from '../../resources/field-tree.ts';
 
-/** What YAML refuses as it is, or takes for a line break and folds, where JSON has any character: DEL, C1, line and paragraph separator, BOM and the like. */
+/** Characters that YAML refuses, or takes for a line break and folds, where JSON has any character: DEL, C1, line and paragraph separator, BOM and the like. */
 const unlikeJson = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** One escape of a JSON text, whole, so that an escaped backslash does not begin another. */

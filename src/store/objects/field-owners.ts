@@ -7,7 +7,7 @@ export interface FieldOwner {
   time?: string | undefined;
 }
 
-/** Who owns the field at a path in the spec, or something in it; the longest-standing first. */
+/** Owners of the field at a path in the spec, or of something in it; the longest-standing first. */
 export function ownersOfField(managedFields: readonly ManagedFieldsEntry[], ...fields: string[]): FieldOwner[] {
   return ownersAt(managedFields, ['spec', ...fields]);
 }

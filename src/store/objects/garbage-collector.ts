@@ -8,7 +8,7 @@ const allKinds: readonly Kind[] = [...posthornKinds, 'Secret', 'Namespace'];
 const namespacedKinds = allKinds.filter((kind) => kindPath(kind).namespaced);
 
 /**
- * What kube-controller-manager does in a cluster: objects whose owners are all gone are deleted, and so is what is in a
+ * Does what kube-controller-manager does: objects whose owners are all gone are deleted, and so is what is in a
  * namespace that is being deleted, and then the namespace. Each step can be repeated.
  */
 export class GarbageCollector {

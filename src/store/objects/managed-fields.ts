@@ -1,7 +1,7 @@
 import type { ManagedFieldsEntry } from '../../resources/metadata.ts';
 import { type FieldSet, fromFieldsV1, toFieldsV1 } from './field-set.ts';
 
-/** Who owns which fields: one entry of `metadata.managedFields`. */
+/** Owner of fields: one entry of `metadata.managedFields`. */
 export interface Ownership {
   manager: string;
   operation: ManagedFieldsEntry['operation'];

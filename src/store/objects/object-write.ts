@@ -23,7 +23,7 @@ export interface Write {
 const namespaceNameLabel = 'kubernetes.io/metadata.name';
 
 /**
- * What an apply to the main resource makes of `live` (null: there is none). Returns `live` itself when nothing changes.
+ * Applies to the main resource `live` (null: there is none). Returns `live` itself when nothing changes.
  * `resourceVersion` is the backend's to set. Throws VALIDATION_FAILED and FIELD_MANAGED.
  */
 export function applyMain<K extends Kind>(kind: K, live: ObjectOf<K> | null, object: ApplyObject<K>, write: Write): ObjectOf<K> {
@@ -55,7 +55,7 @@ export function applyMain<K extends Kind>(kind: K, live: ObjectOf<K> | null, obj
   return finished(live, next, result, applier, write.nowMs);
 }
 
-/** What an apply to the status subresource makes of `live`; spec and metadata stay. See `applyMain`. */
+/** Applies to the status subresource of `live`; spec and metadata stay. See `applyMain`. */
 export function applyStatus<K extends Kind>(kind: K, live: ObjectOf<K>, status: Record<string, unknown>, write: Write): ObjectOf<K> {
   if (kind === 'Namespace' || kind === 'Secret') throw new PosthornError('BAD_REQUEST', `${kind} has no status that can be applied`);
   const node = mergeSchema(kind);

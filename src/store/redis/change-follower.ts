@@ -55,7 +55,7 @@ export class ChangeFollower {
     requireInLog(from, await this.#options.position().catch(throwEnd), 'the version');
     if (signal.aborted) return;
     const subscriber = new ChangeSubscriber(kind, namespace, from);
-    // What the follower reads while the past is being read waits here.
+    // Changes that arrive while the past is being read wait here.
     const meanwhile: Change[] = [];
     let live = false;
     const follower: Follower = {
@@ -85,7 +85,7 @@ export class ChangeFollower {
   #join(follower: Follower): Run {
     if (this.#run === null) {
       const connection = this.#options.openBlocking();
-      // What it reports comes out of its commands too.
+      // Its reports come out of its commands too.
       connection.on('error', () => {});
       const started = Promise.withResolvers<void>();
       const run: Run = { connection, started: started.promise, subscribers: new Set() };

@@ -35,7 +35,7 @@ interface Refusal {
   wasKeyed?: boolean;
 }
 
-/** What the API refused, or `status` 0 and code `UNREACHABLE` when it did not answer. */
+/** Refusal of the API, or `status` 0 and code `UNREACHABLE` when it did not answer. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -97,7 +97,7 @@ export async function readBytes<Name extends OperationName>(
 
 export interface Tagged {
   bytes: Uint8Array<ArrayBuffer>;
-  /** What `ifMatch` of a change takes; null: the record has no version. */
+  /** `ifMatch` of a change; null: the record has no version. */
   tag: string | null;
 }
 

@@ -19,7 +19,7 @@ const steps = [
 ] as const;
 const coarsest = steps[steps.length - 1] ?? steps[0];
 
-/** What is counted: whole steps, in milliseconds since the epoch. */
+/** Counted span: whole steps, in milliseconds since the epoch. */
 export interface CountedSpan {
   beginMs: number;
   /** Not part of it. */

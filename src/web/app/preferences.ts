@@ -23,7 +23,7 @@ const preferences = kept('posthorn.preferences', (stored): Preferences => {
   };
 });
 
-/** What this browser keeps of its reader's choices. */
+/** Choices of the reader in this browser. */
 export const usePreferences = preferences.use;
 
 export function setPreferences(change: Partial<Preferences>): void {

@@ -4,7 +4,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { offerUndo } from '../ui/toast.tsx';
 
-/** What is known of an act that has failed. */
+/** Error of a failed act. */
 function outcomeWords({ code, isUnknown, wasKeyed }: ApiError, within: string): string {
   if (code === 'FIELD_MANAGED') return 'Its declaration owns this.';
   // The first request with the key may still be under way.
@@ -86,7 +86,7 @@ export interface AskedActProps {
   question: string;
   write: WriteState;
   isSmall?: boolean;
-  /** What it does to messages and to other resources. */
+  /** Its effect on messages and on other resources. */
   children: ReactNode;
 }
 

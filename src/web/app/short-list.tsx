@@ -5,7 +5,7 @@ import type { CursorList } from './use-api.ts';
 export interface ShortListProps<Row> {
   /** In the plural, such as `endpoints`. */
   what: string;
-  /** What having none means. */
+  /** Meaning of an empty list. */
   empty: string;
   list: CursorList<Row>;
   /** The terms and details of a row. */

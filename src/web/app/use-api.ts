@@ -82,7 +82,7 @@ type CursorListName = Extract<
 export type RowOf<Name extends CursorListName> = Answer<Name>['data'][number];
 
 export interface CursorList<Row> {
-  /** What it lists: organization, operation and query. */
+  /** Key of the list: organization, operation and query. */
   key: string;
   rows: Row[];
   /** Records read, where a filter has to scan. */
@@ -123,7 +123,7 @@ const ofLists = ({ isWhole = false }: ListOptions) => ({
   refetchOnWindowFocus: hasOnePage,
 });
 
-/** What all lists have of their pages. `rowsOf` takes the rows out of a page; it is always the same function. */
+/** Common data of the pages of all lists. `rowsOf` takes the rows out of a page; it is always the same function. */
 function useListParts<Page, Row>(
   { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch }: UseInfiniteQueryResult<InfiniteData<Page, unknown>>,
   rowsOf: (page: Page) => Row[],

@@ -26,7 +26,7 @@ export function drainMs({
   return ended === 0 ? null : (backlog / ended) * Math.max(0, nowMs - fromMs);
 }
 
-/** What waits at a target, since when, and until when. `isHeld`: by an open circuit, so that nothing drains. */
+/** Backlog of a target, its start and its end. `isHeld`: by an open circuit, so that nothing drains. */
 export function backlogWords(series: Series | undefined, { readAtMs, isHeld }: { readAtMs: number; isHeld: boolean }): string {
   const backlog = series?.now?.backlog ?? null;
   if (series === undefined || backlog === null) return '–';

@@ -13,12 +13,12 @@ import { waitingDeliveries, waitingMessages } from './cancel.tsx';
 
 /** Acts on the checked rows of a list: they are sent again, or cancelled. */
 
-/** What the API takes at a time. */
+/** Maximum of one request to the API. */
 const perRequest = 100;
 const oneOfMany = { isStep: true };
 const leftShown = 20;
 
-/** What became of one of them. */
+/** Result for one of them. */
 interface Result {
   id: string;
   /** The new one that it is sent again as. */
@@ -208,7 +208,7 @@ function BulkAct({ what, all, steps, reset, clear, word, isDanger = false, title
     setBegun(null);
     setUnderWay(false);
     reset();
-    // What was done is not done again by the next press.
+    // Finished work is not repeated by the next press.
     if (isUnderWay) clear();
   };
   if (begun === null && steps.length === 0) return null;

@@ -32,17 +32,17 @@ export function DestinationEffect({ id }: { id: string }): ReactElement {
   );
 }
 
-/** What the deletion of a subscription does. */
+/** Effects of the deletion of a subscription. */
 export function SubscriptionEffect(): ReactElement {
   return <p>New events of this type make no message for the endpoint. Messages that are queued are still sent.</p>;
 }
 
-/** What the deletion of an event type does. */
+/** Effects of the deletion of an event type. */
 export function EventTypeEffect({ subscriptionCount }: { subscriptionCount: number }): ReactElement {
   return <p>{subscriptionsGo(subscriptionCount)} Nobody can send events of this type or subscribe to it any more.</p>;
 }
 
-/** What the deletion of a webhook endpoint does to its subscriptions, and to what waits for it. */
+/** Effects of the deletion of a webhook endpoint on its subscriptions and on waiting messages. */
 export function EndpointEffect({ id, subscriptionCount }: { id: string; subscriptionCount: number }): ReactElement {
   const series = useRead('GET /webhooks/analytics/series', { query: { endpointId: id } });
   if (series.isPending) return <EffectLoading what="what waits for it" />;
@@ -54,7 +54,7 @@ export function EndpointEffect({ id, subscriptionCount }: { id: string; subscrip
   );
 }
 
-/** What the deletion of a replay does. */
+/** Effects of the deletion of a replay. */
 export function ReplayEffect({ replay }: { replay: Replay }): ReactElement {
   const { phase } = replay;
   const isOpen = isUnderWay(replay) || phase === 'Suspended';

@@ -14,7 +14,7 @@ export const deliveredNow: DeliveryTime = { kind: 'now', amount: '1', unit: 'hou
 /** Of each unit. */
 export const secondsOf = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 
-/** What the API allows at most. */
+/** Maximum of the API. */
 export const longestDelaySeconds = 7 * secondsOf.days;
 
 /** As the API takes it; null: it is not complete. */

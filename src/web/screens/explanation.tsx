@@ -93,7 +93,7 @@ function Later({ from, to }: { from: string | null; to: string }): ReactElement 
   return ms <= 0 ? null : <span className="dim"> +{duration(ms)}</span>;
 }
 
-/** What may be done, with the command that does it. */
+/** Advice, with the command that does it. */
 export function Advice({ advice }: { advice: Explanation['advice'] }): ReactElement | null {
   if (advice.length === 0) return null;
   return (

@@ -7,7 +7,7 @@ import { isUnderWay, newReplayName, type Replay } from './replay-parts.tsx';
 /** What something was sent again as, or the replay that will do it. */
 export type Resent = { deliveryId: string } | { messageId: string } | { replayId: string };
 
-/** What a replay of deliveries takes. */
+/** Statuses for a replay. */
 const statuses = ['delivered', 'failed', 'filtered', 'transform_failed', 'dlq'] as const;
 const everyMs = 300;
 /** After it the page of the replay opens, which shows what the replay waits for. */

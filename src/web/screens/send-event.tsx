@@ -26,7 +26,7 @@ export function SendEvent({
   eventTypeId = '',
   isSmall = false,
 }: {
-  /** What the form begins with. */
+  /** Initial values of the form. */
   applicationId?: string;
   eventTypeId?: string;
   isSmall?: boolean;

@@ -137,7 +137,7 @@ function leadsTo({ destinationIds, failoverDestinationIds }: WiredRoute, destina
   return destinationIds.includes(destinationId) || failoverDestinationIds.includes(destinationId);
 }
 
-/** What is known of the circuits of a destination. */
+/** State of the circuits of a destination. */
 export function knownCircuits(destinationId: string, routes: CursorList<WiredRoute>, { circuits, routeIds }: ReadCircuits): KnownCircuits {
   const isListed = !routes.isLoading && !routes.hasMore && routes.error === null;
   return {

@@ -39,7 +39,7 @@ export interface TestPayload {
 
 const eventsListed = 20;
 
-/** What a draft sends to the target. */
+/** Payload of a draft for the target. */
 export function useTestPayload(id: string, { from, eventTypeId, eventId, text }: TestDraft): TestPayload {
   const isEndpoint = isEndpointId(id);
   const type = useRead('GET /event-types/{id}', { path: { id: eventTypeId } }, { isEnabled: eventTypeId !== '' });

@@ -24,7 +24,7 @@ export function Command({ text }: { text: string }): ReactElement {
   );
 }
 
-/** What went wrong, what it means, and a way to try again. */
+/** The error, its meaning, and a way to try again. */
 export function Failure({ message, requestId, retry }: { message: string; requestId?: string | null; retry?: () => void }): ReactElement {
   return (
     <div className="note is-bad" role="alert">

@@ -2,7 +2,7 @@ import { type FocusEvent, type ReactElement, useEffect, useState, useSyncExterna
 import { Icon } from './icon.tsx';
 
 export interface UndoOffer {
-  /** What was done. */
+  /** The finished act. */
   text: string;
   /** The text once it is undone. */
   undoneText: string;
