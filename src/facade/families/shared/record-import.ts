@@ -64,7 +64,7 @@ interface Judged {
 
 /** Imported records. */
 export interface Imported<K extends ServedKind> {
-  /** A record of the API. */
+  /** Definition of its records in the API. */
   definition: Definition<K>;
   /** In the path and in the body. */
   collection: string;
