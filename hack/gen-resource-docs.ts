@@ -49,7 +49,7 @@ name with the group: \`kubectl get routes.posthorn.dev\`.
 The order in which manifests are applied does not matter. An object that refers to one that does not exist has no status for three seconds after its creation, then \`Ready=False\`
 with a reason such as \`SourceNotFound\`. It is put in force as soon as the other one exists.
 
-An Organization belongs to the installation that \`spec.installation\` names, \`default\` when absent, and so does everything in its namespace. Where no installation of this name runs, nobody
+An Organization belongs to the installation that \`spec.installation\` names, \`default\` when absent, and so does everything in its namespace. Where no installation of this name runs, no controller
 writes a condition: [two installations in one cluster](install.md#two-installations-in-one-cluster). \`kubectl get phorg -o wide\` has the column INSTALLATION.
 
 | kind | short name | scope | what it is |
@@ -85,12 +85,12 @@ The controller writes these conditions to every kind but DeliveryPool ([its own]
 | \`Programmed\` | the current generation is published to the workers | an earlier generation remains in force (\`EarlierInForce\`), none is (\`NothingInForce\`), or the plan suspends it (\`Suspended\`) |
 | \`Ready\` | the object works | the reason and the message are those of the first of the conditions above that is not \`True\` |
 
-\`Ready\` is \`True\` with the reason \`PartiallyInForce\` while an object works, but not with all that it refers to. The message names what is left out, and a Warning Event says the same:
+\`Ready\` is \`True\` with the reason \`PartiallyInForce\` while an object works, but not with all that it refers to. The message names what is left out, and a Warning Event repeats it:
 
 - A route is partially in force while some of its destinations are in force, and others, failover destinations or notification channels are not. It is not \`Ready\` while none of its destinations is in force, or its source, filter, transform or schema is not.
 - Any object is partially in force while what it needs is not \`Ready\`, but an earlier generation of that is in force.
 
-An object with \`enabled: false\` is in force as disabled ([its messages wait](operations.md#disabled-routes-and-destinations)): \`Ready\` is \`True\` with the reason \`Disabled\`, and the message says who disabled it and when,
+An object with \`enabled: false\` is in force as disabled ([its messages wait](operations.md#disabled-routes-and-destinations)): \`Ready\` is \`True\` with the reason \`Disabled\`, and the message names who disabled it and when,
 by \`metadata.managedFields\`: \`disabled by posthorn-api at 2026-01-31T14:03:20Z\`. \`posthorn-api\` is the REST API. The column ENABLED of \`kubectl get\` shows the field. What refers to a disabled object does not complain about it.
 
 An object whose referenced object is so new that it has no status yet gets its own status a few seconds later at most.
@@ -100,10 +100,10 @@ Some reasons that several kinds share, or that come without an edit:
 
 | condition | reason | meaning |
 |---|---|---|
-| \`Accepted=False\` | \`AddressNotAllowed\` | No worker reaches the address that the object names, by the [egress rules](operations.md#egress-rules) of the pool that serves the organization and its own \`spec.egress\`: an address that is not allowed, a name of the machine itself, of Redis or of the API server, or a host that the list of hosts lacks. The object is programmed all the same; requests fail as \`blocked\`. A name whose addresses are not allowed shows only then. It is judged again when the rules change. |
+| \`Accepted=False\` | \`AddressNotAllowed\` | No worker reaches the address that the object names, by the [egress rules](operations.md#egress-rules) of the pool that serves the organization and its own \`spec.egress\`: an address that is not allowed, a name of the machine itself, of Redis or of the API server, or a host that the list of hosts lacks. The object is programmed all the same; requests fail as \`blocked\`. A name whose addresses are not allowed shows only then. It is checked again when the rules change. |
 | \`Accepted=False\` | \`NoPublicUrl\` | A Destination or WebhookEndpoint has \`payloadForm: thin\`, and the installation has no public address for the links ([thin events](operations.md#thin-events)). What was in force stays. |
 | \`Accepted=False\` | \`OrderedDestination\` | The Route has failover destinations, and one of its destinations or failover destinations is [ordered](operations.md#ordered-delivery). What was in force stays. |
-| \`Programmed=False\` | \`Unavailable\` | Redis does not answer: the generation is programmed as soon as it does. After an edit of an object that is in force, \`Ready\` alone has the reason, and \`Programmed\` has \`EarlierInForce\`. What was said of an unchanged object before stands. |
+| \`Programmed=False\` | \`Unavailable\` | Redis does not answer: the generation is programmed as soon as it does. After an edit of an object that is in force, \`Ready\` alone has the reason, and \`Programmed\` has \`EarlierInForce\`. The earlier conditions of an unchanged object stay. |
 | \`Ready=False\` | \`Expired\` | The ApiKey, or one that made it, is past its \`expiresAt\`. It stays programmed, so that the API can answer 401 with the reason. |
 
 ${posthornKinds.map(section).join('\n\n')}

@@ -30,7 +30,7 @@ export const apiKey = defineKind({
   spec: z.strictObject({
     name: displayName.optional(),
     sha256: sha256.describe('Hex SHA-256 of the whole key.'),
-    prefix: text(0, 16).optional().describe('The first characters of the key, to tell keys apart.'),
+    prefix: text(0, 16).optional().describe('The first characters of the key, which distinguish keys.'),
     role: z
       .enum(['admin', 'developer', 'viewer'])
       .default('developer')

@@ -74,7 +74,7 @@ const hostAlias = z.strictObject({
     .min(1)
     .max(32)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Host names that are looked up at this address.'),
+    .describe('Host names that resolve to this address.'),
 });
 
 const dnsConfig = z.strictObject({
@@ -89,7 +89,7 @@ const dnsConfig = z.strictObject({
     .max(32)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .optional()
-    .describe('Further domains in which names are looked up.'),
+    .describe('Further search domains of names.'),
   options: z
     .array(z.strictObject({ name: text(1, 63).describe('Name, such as ndots.'), value: text(0, 63).optional().describe('Its value.') }))
     .max(16)

@@ -176,7 +176,7 @@ describe('messages of a target that', () => {
       const [finding, ...others] = await findings();
       expect(finding).toEqual({
         id: expect.stringMatching(/^msg_/),
-        complaint: `is queued, and nobody will take it: target 1 ${complaint}`,
+        complaint: `is queued, and no worker will dequeue it: target 1 ${complaint}`,
       });
       expect(others).toEqual([]);
       expect(ids).toContain(finding?.id);
@@ -186,7 +186,7 @@ describe('messages of a target that', () => {
   test('messages of a target that is gone are a finding', async () => {
     const [first] = await accept(2);
     await redis.client.del(`${base}t:1`);
-    expect(await findings()).toEqual([{ id: first, complaint: 'is queued, and nobody will take it: target 1 is gone' }]);
+    expect(await findings()).toEqual([{ id: first, complaint: 'is queued, and no worker will dequeue it: target 1 is gone' }]);
   });
 
   test('messages of a target that has nothing queued are no finding, although nothing lets it come to its turn', async () => {

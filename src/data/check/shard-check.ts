@@ -163,7 +163,7 @@ class ShardWalk {
       for (const found of list(await unserved.run(this.#redis, declared, targets.slice(from, from + asked)))) {
         const [target, message, why] = list(found).map(text);
         const id = recordId('msg_', this.#shard, message ?? '');
-        this.#findings.set(`target ${target}`, { id, complaint: `is queued, and nobody will take it: target ${target} ${why}` });
+        this.#findings.set(`target ${target}`, { id, complaint: `is queued, and no worker will dequeue it: target ${target} ${why}` });
       }
     }
   }
