@@ -31,7 +31,8 @@ export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: reado
   let count = 0;
 
   const visit = (shape: Shape, part: unknown, path: readonly PropertyKey[]): Excess | null => {
-    if (++count > validationLimits.values) return { path, message: `is one value too many: at most ${validationLimits.values} are validated` };
+    if (++count > validationLimits.values)
+      return { path, message: `is one value too many: at most ${validationLimits.values} are validated` };
     switch (shape.type) {
       case 'leaf':
         return null;

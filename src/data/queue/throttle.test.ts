@@ -29,9 +29,12 @@ test.each<[number, Unit, number, number]>([
   [7199, 'hour', 500_070, 1],
   [7200, 'hour', 500_000, 2],
   [360_000, 'hour', 10_000, 100],
-])("%d per %s lets one pass every so many µs, never less, and one second's worth at once, at least one", (most, unit, emissionUs, burst) => {
-  expect(limiterSetting(rate(most, unit))).toEqual({ emissionUs, burst, concurrency: null, queueLimit: null });
-});
+])(
+  "%d per %s lets one pass every so many µs, never less, and one second's worth at once, at least one",
+  (most, unit, emissionUs, burst) => {
+    expect(limiterSetting(rate(most, unit))).toEqual({ emissionUs, burst, concurrency: null, queueLimit: null });
+  },
+);
 
 describe('a worker is given', () => {
   const prefix = 'test:';

@@ -136,7 +136,9 @@ function contains(value: unknown, parts: ReadonlySet<string>): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, each]) => {
     if (name === 'properties') return contains(Object.values(members(each)), parts);
-    return name === '$ref' && typeof each === 'string' ? parts.has(each.slice(reference.length)) : name === 'default' || contains(each, parts);
+    return name === '$ref' && typeof each === 'string'
+      ? parts.has(each.slice(reference.length))
+      : name === 'default' || contains(each, parts);
   });
 }
 

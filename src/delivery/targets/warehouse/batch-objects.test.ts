@@ -40,7 +40,9 @@ describe('keys', () => {
     [{ fileFormat: 'json' }, 'date=2026-03-01/ULID.json'],
     [{ prefix: 'raw/events' }, 'raw/events/date=2026-03-01/ULID.jsonl'],
     [{ prefix: '//raw/../events/./' }, 'raw/events/date=2026-03-01/ULID.jsonl'],
-  ])('of %j follow its prefix, partition and format', (changes, key) => expect(write([event()], changes).map((object) => object.key)).toEqual([key]));
+  ])('of %j follow its prefix, partition and format', (changes, key) =>
+    expect(write([event()], changes).map((object) => object.key)).toEqual([key]),
+  );
 
   test('are one for each partition, with records in their order', () => {
     const events = [event({ eventId: 'a' }), event({ eventId: 'b', receivedAtMs: receivedAtMs + 1 }), event({ eventId: 'c' })];

@@ -84,7 +84,7 @@ async function story(
     story: [
       ...(event === null ? [holds('event_gone', 'The event is no longer stored.', { eventId: message.eventId })] : receivedSteps(event)),
       queuedStep(message),
-      ...attempts.slice(-maxAttemptsTold).map((attempt) => attemptStep(attempt, target, hasMoved(message, attempt) ? null : settings)),
+      ...attempts.slice(-maxAttemptsShown).map((attempt) => attemptStep(attempt, target, hasMoved(message, attempt) ? null : settings)),
       ...failoverSteps(message),
       ...circuit,
       ...cancelSteps(message),
