@@ -10,7 +10,7 @@ test.each([
   [['a@example.com'], ['*.example.com'], ['a@example.com']],
   [['a@notexample.com'], ['*.example.com', 'example.com'], ['a@notexample.com']],
   [['a@example.com.evil.example'], ['example.com', '*.example.com'], ['a@example.com.evil.example']],
-])('of the addresses %j the allowed domains %j refuse %j', (addresses, domains, refused) => {
+])('the addresses %j with the allowed domains %j leave %j refused', (addresses, domains, refused) => {
   expect(refusedAddresses(addresses, domains)).toEqual(refused);
   expect(mailDomainProblem(addresses, domains) === null).toBe(refused.length === 0);
 });
