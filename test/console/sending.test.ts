@@ -110,7 +110,7 @@ test('an event that no subscription takes reports it', async () => {
   const page = await open(`o/default/event-types?at=${eventTypeId}`);
   const dialog = await opened(page);
   await dialog.getByRole('button', { name: 'Send event' }).click();
-  await stored(page).getByText('No subscription takes it').waitFor();
+  await stored(page).getByText('No subscription matches it').waitFor();
   expect(await stored(page).getByRole('button', { name: 'Cancel waiting…' }).count()).toBe(0);
   expectSound();
 });

@@ -167,7 +167,7 @@ describe('a batch has at most 16 MiB', () => {
       /more than 1048576 bytes without/,
     ],
     ['bytes that are not of its coding', 'gzip', Buffer.from('id'), /not valid gzip/],
-    ['an unknown coding', 'compress', Buffer.from([31, 157]), /compress of the payload is not known/],
+    ['an unknown coding', 'compress', Buffer.from([31, 157]), /compress of the payload is unknown/],
   ])('a payload of %s is unreadable, and reports it, rather than a record without values', (_what, coding, payload, unreadable) => {
     const added = inOnePiece(mapped('$.payload.id').add(event({ headers: [['content-encoding', coding]], payload })));
     expect(added).toEqual({ unreadable: expect.stringMatching(unreadable) });
