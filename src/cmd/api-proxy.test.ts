@@ -171,7 +171,7 @@ test('an answer streams: its beginning is there before its end is made', async (
   answering.destroy();
 });
 
-test('the API hears that a client has gone before its answer', async () => {
+test('the API is notified that a client has gone before its answer', async () => {
   let hasHeard = false;
   let isAsked = false;
   await serve((_, outgoing) => {
@@ -200,7 +200,7 @@ test.each([
   ['/api/sources', { error: 'Service Unavailable', message: expect.any(String), code: 'UNAVAILABLE' }],
   ['/api/cron', { error: expect.any(String) }],
   ['/api/send-event', { error: 'Service unavailable', message: expect.any(String), details: {} }],
-])('while the API is away %s is 503 in the form of its family, and says when to try again', async (path, body) => {
+])('while the API is down %s is 503 in the form of its family, and says when to try again', async (path, body) => {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: '{}' });
   expect([answer.status, answer.headers.get('retry-after'), answer.headers.get('x-error-code')]).toEqual([503, '1', 'UNAVAILABLE']);
   expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
@@ -268,7 +268,7 @@ test('a client that has a thousand requests under way leaves places to others, a
   }
 });
 
-test('what the API sends of an answer that stays open arrives at once, and the API learns when the client has gone', async () => {
+test('what the API sends of an answer that stays open arrives at once, and the API is notified when the client has gone', async () => {
   let gone = false;
   await serve((_incoming, outgoing) => {
     outgoing.writeHead(200, { 'Content-Type': 'text/event-stream' });

@@ -176,7 +176,7 @@ test('an object that is released before its deletion is not made again, and othe
   expect(await uidOf(organization)).toBeDefined();
 });
 
-test('the number of workers is left to whoever else owns it, and every other field is taken over; both are said', async () => {
+test('the number of workers is left to another owner, and every other field is taken over; both are reported', async () => {
   const pool = async () => (await store.get('DeliveryPool', { namespace, name: 'default' })).spec;
   write('pool', {
     apiVersion: 'posthorn.dev/v1alpha1',

@@ -119,7 +119,7 @@ describe('the configuration', () => {
     expect(unknownVariables(environment)).toEqual(['POSTHORN_PROT']);
   });
 
-  test('the configuration knows how Redis is run', () => {
+  test('the configuration reads how Redis is run', () => {
     const { redis } = readConfig('api', {
       ...needed,
       POSTHORN_REDIS_URL: 'rediss://user:pass@one:26379,two:26379/3',
@@ -130,7 +130,7 @@ describe('the configuration', () => {
     expect(redis).toMatchObject({ mode: 'sentinel', sentinel: { master: 'queue' }, caFile: 'ca.pem' });
   });
 
-  test('the configuration knows the mail server, with the port that belongs to its TLS', () => {
+  test('the configuration reads the mail server, with the port that belongs to its TLS', () => {
     const smtp = (more: object) =>
       readConfig('delivery', { ...needed, POSTHORN_SMTP_HOST: 'mail.example.com', POSTHORN_SMTP_FROM: 'alerts@example.com', ...more }).smtp;
     expect(readConfig('delivery', needed).smtp).toBeUndefined();
@@ -144,7 +144,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('the configuration lends the identity of the delivery pods to warehouses only when told to', () => {
+  test('the configuration lends the identity of the delivery pods to warehouses only when set', () => {
     const lends = (more: object) => readConfig('delivery', { ...needed, ...more }).warehouse.allowsPlatformIdentity;
     expect(lends({})).toBe(false);
     expect(lends({ POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'false' })).toBe(false);

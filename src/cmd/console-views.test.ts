@@ -46,7 +46,7 @@ test.each<[title: string, views: unknown, mistake: RegExp]>([
   expect(mistakesOf({ POSTHORN_CONSOLE_VIEWS: JSON.stringify(views) })).toEqual([expect.stringMatching(mistake)]);
 });
 
-test('the configuration knows the filters that the lists of the console have', () => {
+test('the configuration checks the filters that the lists of the console have', () => {
   const sorted = (screens: Record<string, readonly string[]>) =>
     Object.fromEntries(Object.entries(screens).map(([screen, names]) => [screen, [...names].sort()]));
   expect(sorted(viewScreens)).toEqual(sorted(listFilters));

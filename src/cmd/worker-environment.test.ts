@@ -30,7 +30,7 @@ test('servers that the environment names must be reached on their ports', () => 
   });
 });
 
-test('an environment with which a worker would not start is told by its mistakes', () => {
+test('an environment with which a worker would not start is reported with its errors', () => {
   expect(judgeWorkerEnvironment({ POSTHORN_REDIS_URL: 'redis://redis', POSTHORN_EGRESS_ALLOWED_HOSTS: 'a:80' })).toEqual({
     mistakes: [
       'POSTHORN_EGRESS_ALLOWED_HOSTS: must be host names separated by commas; *. may precede each',

@@ -57,7 +57,7 @@ describe('an HttpCronJob', () => {
     ]);
   });
 
-  test('an HttpCronJob with a header of a Secret that cannot be sent is refused, and the value is not said', () => {
+  test('an HttpCronJob with a header of a Secret that cannot be sent is refused, and the value is not repeated', () => {
     const { refusal } = compiled({}, 'free', [{ name: 'X-Team', value: 'canary\nHost: b', isSecret: true }]);
     expect(refusal).toEqual({
       reason: 'InvalidHeader',

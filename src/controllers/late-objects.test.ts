@@ -94,7 +94,7 @@ describe('objects that are applied before what they refer to', () => {
       [there.Source, there.Destination],
     ],
     ['SourceNotFound', 'Route', { sourceRef, destinationRefs }, () => Promise.all([there.Destination(), there.Source()]), []],
-  ])('%s of a %s is not said while the object is new', async (missing, kind, spec, makeMissing, before) => {
+  ])('%s of a %s is not reported while the object is new', async (missing, kind, spec, makeMissing, before) => {
     for (const makeObject of before) await makeObject();
     await make(kind, 'first', spec);
     await sleep(300);
@@ -117,7 +117,7 @@ describe('objects that are applied before what they refer to', () => {
   test.each<[string, 'Route' | 'Source', object, string]>([
     ['SourceNotFound', 'Route', { sourceRef, destinationRefs }, 'acme'],
     ['OrganizationNotFound', 'Source', {}, 'initech'],
-  ])('%s of a %s is said once it is not new', async (missing, kind, spec, namespace) => {
+  ])('%s of a %s is reported once it is not new', async (missing, kind, spec, namespace) => {
     if (namespace !== 'acme') await makeNamespace(namespace);
     await make(kind, 'first', spec, namespace);
     stoppedAtMs = null;

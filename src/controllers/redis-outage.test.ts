@@ -31,7 +31,7 @@ const late: ApplyObject<PosthornKind>[] = [
   { kind: 'WebhookEventType', metadata: inAcme('order.late'), spec: { name: 'order.late' } },
 ];
 
-test('while Redis is away a new object and a new generation say Unavailable, once; others stay as they are; all continue by themselves', async () => {
+test('while Redis is down a new object and a new generation have the reason Unavailable, once; others stay as they are; all continue by themselves', async () => {
   const server = await startRedis();
   redis = server;
   const store = new MemoryStore(systemClock);

@@ -76,7 +76,7 @@ describe.each(kindsOfUsers)('a Secret that the API made for a %s', (kind) => {
     await expectResolved(kind, 'other', notShared('made by the API for another object: send the credential to the API'));
   });
 
-  test('serves no other object when somebody takes its annotations or changes them: what is sealed in it does not open then', async () => {
+  test('serves no other object when its annotations are removed or changed: what is sealed in it does not open then', async () => {
     await start();
     const [first, other] = [await use(kind), await use(kind, 'other')];
     const made = madeForMetadata(first);
@@ -154,7 +154,7 @@ test.each<Referring>(['Destination', 'NotificationChannel'])(
 );
 
 describe.each(kindsOfUsers)('the token of a ServiceAccount', (kind) => {
-  test(`is not used by a ${kind}, whoever made it and whatever its labels`, async () => {
+  test(`is not used by a ${kind}, whatever its maker and its labels`, async () => {
     await start();
     await use(kind);
     await apply({

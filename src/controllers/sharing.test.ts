@@ -138,7 +138,7 @@ describe.each(sharable)('$kind', (sharing) => {
     await eventually(async () => expect(await inForce(sharing, id, routeId)).toEqual(other));
   });
 
-  test(`a ${kind} that is not there, that nobody shares and that is shared with others are told in the same words`, async () => {
+  test(`a ${kind} that is not there, that nobody shares and that is shared with others have the same message`, async () => {
     const messages = new Set<string>();
     const note = async () => {
       const object = await expectReason(kind, 'globex', 'mine', 'RefNotPermitted');

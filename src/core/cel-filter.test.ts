@@ -66,7 +66,7 @@ test.each([
   ['event.data.amount + 1 > 2', /overload/],
   ['event.data.items[9].n == 1', /bounds/],
   ['event.data.id.contains(1)', /overload/],
-])('an error in %s is no match, and told', (source, error) => {
+])('an error in %s is no match, and reported', (source, error) => {
   expect(verdict(source)).toEqual({ isMatch: false, error: expect.stringMatching(error) });
 });
 
@@ -218,7 +218,7 @@ describe('an evaluation is bounded:', () => {
     expect(verdict(`${often('event.data.one!=event.data.other', 980)} || true`, costly)).toEqual(tooLong);
   });
 
-  test('honest comprehensions over 1000 elements have room', () => {
+  test('honest comprehensions over 1000 elements are within the limits', () => {
     const items = Array.from({ length: 1000 }, (_, i) => ({ sku: `sku-${i}`, price: i, tags: ['a', 'b'], at: '2026-01-01T00:00:00Z' }));
     for (const [source, isMatch] of [
       ['event.data.items.exists(x, x.sku == "sku-999" && x.price > 10.0 && "b" in x.tags && x.sku.startsWith("sku"))', true],

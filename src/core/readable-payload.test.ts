@@ -99,7 +99,7 @@ describe('a form has its fields', () => {
     expect(text).toBe('{"__proto__":"1","constructor":"2"}');
   });
 
-  test('JSON under the content type of a form, which curl sends unless it is told another, stays JSON', () => {
+  test('JSON under the content type of a form, which curl sends by default, stays JSON', () => {
     expect(readable('{"a":"1+1","b":1e+5}', { contentType: urlEncoded }).text).toBe('{"a":"1+1","b":1e+5}');
     expect(readable('{"a":1}', { contentType: urlEncoded }).text).toBe('{"a":1}');
   });

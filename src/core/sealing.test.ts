@@ -28,7 +28,7 @@ describe('Keyring', () => {
     expect(() => ring.open(envelope, { ...context, [part]: 'other' })).toThrow('does not open');
   });
 
-  test('opens what was made for an object and origin for no other, and not when nothing is said of them; one that was made for none opens', () => {
+  test('opens what was made for an object and origin for no other, and not when none are named; one that was made for none opens', () => {
     const ring = new Keyring([old]);
     const made = { ...context, madeFor: 'Destination shop https://shop.example' };
     const envelope = ring.seal('x', made);

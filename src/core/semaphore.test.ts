@@ -27,7 +27,7 @@ test('what is under way weighs no more than the capacity together, and what wait
   expect(await Promise.all(work)).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('work that fails makes room, too', async () => {
+test('work that fails frees its weight, too', async () => {
   const semaphore = new Semaphore(1);
   await expect(semaphore.run(1, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await semaphore.run(1, async () => 7)).toBe(7);

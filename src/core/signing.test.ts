@@ -61,7 +61,7 @@ describe('an Ed25519 key', () => {
     [`whsk_${Buffer.alloc(33, 1).toString('base64')}`, 'is not whsk_'],
     [`whsk_${Buffer.alloc(64, 1).toString('base64')}`, 'another public key'],
     [`whsk_${randomBytes(32).toString('base64url')}-_`, 'is not whsk_'],
-  ])('%.14s… is refused as a signing key, and nothing of it is told', (text, complaint) => {
+  ])('%.14s… is refused as a signing key, and nothing of it is revealed', (text, complaint) => {
     const { problem = '' } = ed25519Key(text);
     expect(problem).toContain(complaint);
     expect(problem).not.toContain(text.slice(5) || '\0');

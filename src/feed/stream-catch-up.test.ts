@@ -115,7 +115,7 @@ test('four pages of missed rows are read at a time, and all clients get theirs',
   expect(clients.map(eventsOf)).toEqual(clients.map(() => missed.slice(1)));
 });
 
-test('a client that comes back after very many rows of another organization gets what it has missed, and one of that is told', async () => {
+test('a client that comes back after very many rows of another organization gets what it has missed, and one of that is notified', async () => {
   const { connect } = hubWith();
   const [few, many] = [await connect({ organization: 'org_b' }), await connect()];
   for (const client of [few, many]) client.hangUp();

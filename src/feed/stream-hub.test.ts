@@ -46,7 +46,7 @@ test('a client that comes back gets the rows that its organization and its webho
   expect(again.seen.types()).not.toContain('reset');
 });
 
-test('a client gets the rows that it wants', async () => {
+test('a client gets the rows that it has selected', async () => {
   const { connect } = hubWith();
   const client = await connect({ matches: (row) => row.org !== 'org_a' });
   await accept(1);
@@ -230,7 +230,7 @@ test('organizations that open as many streams as they may leave some to the next
   expect([await open('org_b'), await open('org_c'), await open('org_d')]).toEqual([4, 2, 1]);
 });
 
-test('a client whose credentials no longer hold is notified and ends; while nobody knows it stays', async () => {
+test('a client whose credentials no longer hold is notified and ends; while that is unknown it stays', async () => {
   const clock = new FakeClock();
   const { connect } = hubWith({ clock });
   let isAllowed: () => Promise<boolean> = () => Promise.reject(new Error('Redis is away'));

@@ -45,7 +45,7 @@ test.each([
   expect(ingest.kept.events[0]?.payload.toString()).toBe(body);
 });
 
-test('Intercom, which asks by HEAD before it takes an address, is told that somebody is there; others are not', async () => {
+test('Intercom, which probes by HEAD before it accepts an address, gets 200; others do not', async () => {
   await ingest.publishSignedSource({ provider: 'intercom' });
   expect((await ingest.send('/ingest/acme/github', { method: 'HEAD', body: '' })).status).toBe(200);
   await ingest.publishSignedSource({ provider: 'sentry', generation: 2 });

@@ -198,7 +198,7 @@ describe('an event with a payload of 25 MiB', () => {
       return { first, release };
     }
 
-    test('waits until its organization has room in memory, and others do not wait for it', async () => {
+    test('waits until its organization has memory, and others do not wait for it', async () => {
       const { first, release } = await besideFirst(60_000);
       const statuses: string[] = [];
       const second = ingest.send(path, { headers, body }).then(({ status }) => statuses.push(`second ${status}`));
@@ -209,7 +209,7 @@ describe('an event with a payload of 25 MiB', () => {
       expect(statuses).toEqual(['other 200', 'second 200']);
     });
 
-    test('is refused when there is no room in time, while small ones are taken', async () => {
+    test('is refused when there is no memory in time, while small ones are accepted', async () => {
       const { first, release } = await besideFirst(200);
       const refused = await ingest.send(path, { headers, body });
       expect([refused.status, refused.body.code, refused.headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '1']);

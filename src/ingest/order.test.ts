@@ -29,7 +29,7 @@ const reasons = [
   'QUOTA_EXCEEDED',
 ];
 
-test.each(reasons.map((code, from) => [code, from] as const))('%s is told before what comes after it', async (code, from) => {
+test.each(reasons.map((code, from) => [code, from] as const))('%s is reported before later reasons', async (code, from) => {
   const refuses = (reason: string): boolean => reasons.indexOf(reason) >= from;
   const context = recordSealingContext('org_a', 'source', 'src_a', 'signingSecrets');
   const open = {

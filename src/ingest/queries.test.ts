@@ -50,7 +50,7 @@ test('a query has at most 8192 characters, and a longer one leaves nothing behin
   expect(ingest.kept.events[0]?.query).toBe(longest);
 });
 
-test('a stored event without a query takes no more room than before, and one that has no field for it is read', async () => {
+test('a stored event without a query takes no more memory than before, and one that has no field for it is read', async () => {
   const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock });
   const reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
   await ingest.reset({}, acceptor);

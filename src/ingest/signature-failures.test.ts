@@ -77,7 +77,7 @@ describe('a request whose signature fails', () => {
     expect(await written()).toMatchObject([{ reason: 'no_secret' }]);
   });
 
-  test('a body that the source signs for whoever asks is said to be the reason', async () => {
+  test('a body that the source signs for anybody is reported as the reason', async () => {
     await ingest.publishSignedSource({ provider: 'github', handshake: { type: 'crc_token' } });
     expect((await ingest.send(path, { body: 'token', headers: signed('token') })).status).toBe(401);
     expect(await written()).toMatchObject([{ reason: 'body_is_handshake_token' }]);

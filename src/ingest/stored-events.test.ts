@@ -61,7 +61,7 @@ test('the credentials of a sender, in whatever header, are not stored', async ()
   expect(JSON.stringify(headers)).not.toContain('CANARY');
 });
 
-test('an event that no route is for has no_routes, one that no route wants is filtered, one for somebody is pending', async () => {
+test('an event without routes has no_routes, one that no route matches is filtered, one with a target is pending', async () => {
   await ingest.publishSource();
   const statusOf = async (): Promise<string | undefined> => {
     const { body } = await ingest.send('/ingest/acme/github');

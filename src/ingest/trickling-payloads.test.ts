@@ -72,7 +72,7 @@ describe.each(ways)('beside bodies that trickle in with %s', (_what, { header, b
   });
 });
 
-test('one source has half of the room of its organization', async () => {
+test('one source has half of the memory of its organization', async () => {
   await serve({ roomDeadlineMs: 300, bodyDeadlineMs: 60_000 });
   const header = `Content-Length: ${maxPayloadBytes}`;
   void trickle('a1', header, '{');
@@ -81,7 +81,7 @@ test('one source has half of the room of its organization', async () => {
   expect((await ingest.send('/ingest/acme/a3', { body: largePayload(25 * mebibyte) })).status).toBe(200);
 });
 
-test('a body that comes slowly is taken when nobody waits for its room', async () => {
+test('a body that comes slowly is accepted when no other waits for its memory', async () => {
   await serve({ bodyDeadlineMs: 20_000 });
   const body = largePayload(2 * mebibyte);
   const socket = connect(Number(new URL(ingest.url('/')).port), '127.0.0.1');
@@ -94,7 +94,7 @@ test('a body that comes slowly is taken when nobody waits for its room', async (
   expect(String(answer)).toMatch(/^HTTP\/1.1 200 /);
 });
 
-test('a body that did not arrive in time has no room any more, though its sender stays', async () => {
+test('a body that did not arrive in time holds no memory any more, though its sender stays', async () => {
   await serve({ roomDeadlineMs: 60_000, bodyDeadlineMs: 1500, drainDeadlineMs: 60_000 });
   const late = trickle('a1', `Content-Length: ${maxPayloadBytes}`, '{');
   expect((await ingest.send('/ingest/acme/a1')).status).toBe(200);

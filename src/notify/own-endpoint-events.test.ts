@@ -133,7 +133,7 @@ test('a message that expires before any worker has configured its endpoint is re
   expect(told()).toMatchObject([{ type: 'message.dead_lettered', data: { messageId, endpointId: 'ep_a', errorType: 'expired' } }]);
 });
 
-test('what was said of an endpoint is not said again by another worker', async () => {
+test('what was reported of an endpoint is not reported again by another worker', async () => {
   worker(sources());
   const messageId = await sendToEndpoint();
   await ops.arrived(2);

@@ -323,7 +323,7 @@ onlyWithPort443('an alert', () => {
   });
 });
 
-test('no secret of a channel is in a log line, a metric or in Redis in clear, also when its service answers with it or is away', async () => {
+test('no secret of a channel is in a log line, a metric or in Redis in clear, also when its service answers with it or is down', async () => {
   const url = 'https://hooks.slack.com/services/T0/B0/canary-slack';
   channel('nch_slack', { type: 'slack', webhookUrl: seal('nch_slack', 'webhookUrl', url) });
   channel('nch_pd', { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-key'), severity: 'error' });

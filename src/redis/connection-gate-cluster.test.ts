@@ -76,7 +76,7 @@ test('a command that was under way when the connection to a node broke is not se
   await eventually('a command', 10_000, async () => (await gated.set('written', '2').catch(() => null)) === 'OK');
 });
 
-test('while the node that has the key of the check is away, the others continue', async () => {
+test('while the node that has the key of the check is down, the others continue', async () => {
   const [away, present] = await Promise.all([startNode(firstHalf), startNode(secondHalf)]);
   const bus = String(await present.client.config('GET', 'cluster-port')).split(',')[1];
   await away.client.call('cluster', 'MEET', '127.0.0.1', String(present.port), String(bus));

@@ -108,7 +108,7 @@ describe('an election over a Lease', () => {
     expect(server.lease?.spec.renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  test('a process that was stopped for longer than the renew deadline knows at once that it lost', async () => {
+  test('a process that was stopped for longer than the renew deadline detects at once that it lost', async () => {
     const clock = new FakeClock();
     const term = await candidate(new FaultyLease(), clock, 'a').acquire(new AbortController().signal);
     clock.jump(electionTimes.leaseDurationMs + 1000);

@@ -59,7 +59,7 @@ test('a leader keeps the lock by renewing, and hands it over when it releases', 
   expect(secondLeads).toBe(true);
 });
 
-test('a leader whose lock was taken by another learns it by renewing', async () => {
+test('a leader whose lock was taken by another detects it by renewing', async () => {
   const stop = new AbortController();
   const term = await new LeaderElector(lock('taken', 'a'), { clock: systemClock, logger: silentLogger, times }).acquire(stop.signal);
   await redis.client.set('taken', 'b');

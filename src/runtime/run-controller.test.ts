@@ -99,7 +99,7 @@ test('a conflict is tried again without a line above debug', async () => {
   expect(await total('conflict')).toBe(1);
 });
 
-test('an unavailable service is asked again when it said so', async () => {
+test('an unavailable service is called again after its delay', async () => {
   let calls = 0;
   const { queue, clock } = start(async () => {
     if (++calls === 1) throw new PosthornError('UNAVAILABLE', 'busy', { retryAfterSeconds: 7 });

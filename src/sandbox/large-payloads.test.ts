@@ -93,7 +93,7 @@ describe('a payload above 1 MiB', () => {
     expect(order.indexOf('org_b')).toBeLessThan(3);
   });
 
-  test('a payload above 1 MiB of one source does not wait for all those of another source of its organization, which leave room to it', async () => {
+  test('a payload above 1 MiB of one source does not wait for all those of another source of its organization, which leave slots to it', async () => {
     const order: string[] = [];
     const judge = async (part: string): Promise<void> => {
       await sandbox.judge({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, small);

@@ -168,7 +168,7 @@ describe('schemas', () => {
     else expect(await check(schema)).toMatch(expected);
   });
 
-  test('a payload is told what it breaks, with the place', async () => {
+  test('a payload is refused with what it breaks, and the place', async () => {
     const schema = {
       type: 'object',
       required: ['id'],
@@ -306,7 +306,7 @@ test('a sandbox that is closed refuses what is under way, what waits and what co
   });
 });
 
-test('a process that somebody else ends is not the fault of the code', async () => {
+test('a process that is ended from outside is not the fault of the code', async () => {
   const killed = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const before = new Set(await processes().catch(() => []));

@@ -152,7 +152,7 @@ test('the backoff restarts after two healthy minutes', async () => {
   expect(store.calls).toHaveLength(calls + 1);
 });
 
-test('it waits as long as the server asks', async () => {
+test('it waits as long as the server requests', async () => {
   store.lists.push(page('5'));
   store.watches.push(new PosthornError('UNAVAILABLE', 'busy', { retryAfterSeconds: 20 }));
   await start();
@@ -203,7 +203,7 @@ test('failures that do not end list again in between', async () => {
   expect(store.calls).toContain('watch 6');
 });
 
-test('a store that is away for ten minutes is told of at once and now and then, and told of again when it is away again', async () => {
+test('a store that is down for ten minutes is reported at once and now and then, and again when it is down again', async () => {
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
   reflector = new Reflector({ store, cache, clock, logger, metrics: createStoreMetrics(new Registry()) });

@@ -110,7 +110,7 @@ test('what is in a namespace comes and goes with the Organization of another ins
   expect(seen()).toEqual([]);
 });
 
-test('what is kept back is the latest state of it, and is told of when it comes back', () => {
+test('what is kept back is the latest state of it, and is reported when it comes back', () => {
   const other = organization('two', { installation: 'two' });
   ofOrganizations.upsert(other);
   ofSources.upsert(source('two'));

@@ -64,7 +64,7 @@ async function lead(spec: object): Promise<void> {
 // biome-ignore lint/suspicious/noExplicitAny: of the API server
 const spec = async (): Promise<any> => ((await plane.request('GET', path)) as any).spec;
 
-test('workers that somebody has scaled by the subresource stay so when another controller leads, until they are given back', async () => {
+test('workers that were scaled by the subresource stay so when another controller leads, until they are given back', async () => {
   await lead({ replicas: 2, concurrency: 64 });
   expect(await spec()).toMatchObject({ replicas: 2, concurrency: 64 });
   await lead({ replicas: 3, concurrency: 64 });

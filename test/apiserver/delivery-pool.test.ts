@@ -159,7 +159,7 @@ describe('a pool', () => {
     expect(second).not.toBe(first);
   });
 
-  test('a pool opens its NetworkPolicy for what an organization allows, and has none when it wants none', async () => {
+  test('a pool opens its NetworkPolicy for what an organization allows, and has none when that is switched off', async () => {
     await store.apply(
       { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', egress: { allowedCidrs: ['10.44.0.0/16'] } } },
       { manager: 'test', force: true },
@@ -296,7 +296,7 @@ describe('a deleted pool', () => {
   });
 
   // The last test: the namespace is no more.
-  test('a pool is let go at once when its namespace is deleted, although its pods do not end', async () => {
+  test('a pool loses its finalizer at once when its namespace is deleted, although its pods do not end', async () => {
     world.aheadMs = 0;
     await apply('deserted', { replicas: 1 });
     await eventually(async () => expect(await podsOf('deserted')).toHaveLength(1));

@@ -17,7 +17,7 @@ const get = (path: string): Promise<Any> => world.controlPlane.request('GET', pa
 const organization = (name: string, spec: object) =>
   world.apply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name }, spec: { namespace: name, ...spec } }]);
 
-test('a controller that is told no name of its installation grants the rights of config/rbac, and keeps quotas', async () => {
+test('a controller without a name of its installation grants the rights of config/rbac, and keeps quotas', async () => {
   await organization('acme', { plan: 'free' });
   await eventually(async () => {
     const { items } = await get('/apis/rbac.authorization.k8s.io/v1/namespaces/acme/rolebindings');

@@ -230,7 +230,7 @@ test('a session of a token acts in the organization that it names and in others 
   expect((await get('/api/sources')).status).toBe(401);
 });
 
-test('a token whose rights lie beyond the first 100 organizations is told to name its own, and gets in with its name', async () => {
+test('a token whose rights lie beyond the first 100 organizations has to name its own, and is accepted with its name', async () => {
   const token = await account('elsewhere', 'far', { role: 'posthorn-viewer', within: ['globex'] });
   const { client } = world.redis;
   const [index = ''] = await client.keys('test:*org-slug');
@@ -310,7 +310,7 @@ test('tokens of several accounts and API keys use the rate limit of their organi
   expect(left).toEqual([999, 998, 997]);
 });
 
-test('while the API server is away new tokens are answered 503, and API keys work', async () => {
+test('while the API server is down new tokens are answered 503, and API keys work', async () => {
   const token = await account('acme', 'waiting', { role: 'posthorn-viewer' });
   isAway = true;
   expect(await statusOf('GET', '/api/filters', token)).toBe(503);

@@ -59,7 +59,7 @@ test.each<[Kind, string]>([
   ['Destination', 'spec.http.headers'],
   ['HttpCronJob', 'spec.headers'],
   ['WebhookEndpoint', 'spec.headers'],
-])('whoever writes a %s with a credential in clear is warned, and it is taken', async (kind, path) => {
+])('a user who writes a %s with a credential in clear is warned, and it is accepted', async (kind, path) => {
   const headers = [
     { name: 'X-Team', value: 'shop' },
     { name: 'Authorization', value: 'Bearer in-clear' },
@@ -96,7 +96,7 @@ const names = [
   ...['Content-Type', 'X-Public-Key', 'X-Trace-Token', 'X-Event-Key', 'X-Secret-Name', 'X-Codeword', 'X-Authenticated', 'Signature-JWT'],
 ];
 
-test('the policy knows the same names of credentials as the API and the controllers', async () => {
+test('the policy has the same names of credentials as the API and the controllers', async () => {
   const warned: string[] = [];
   for (let at = 0; at < names.length; at += 10) {
     const some = names.slice(at, at + 10);

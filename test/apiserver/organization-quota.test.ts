@@ -107,7 +107,7 @@ test('a quota is not requested before the rights in the namespace count', async 
   expect(asked.slice(0, 5)).toEqual(['rights', 'rights', 'rights', 'rights', 'quota']);
 });
 
-test('what somebody changes of the quota, or deletes, comes back', async () => {
+test('changes of the quota, and its deletion, are undone', async () => {
   await organization({ plan: 'free' });
   await expectQuota('200');
   const path = `/api/v1/namespaces/${namespace}/resourcequotas/posthorn`;
@@ -118,7 +118,7 @@ test('what somebody changes of the quota, or deletes, comes back', async () => {
   await expectQuota('200');
 });
 
-test('a quota of that name that is somebody else’s is left alone, and the organization reports it', async () => {
+test('a quota of that name with another owner is left alone, and the organization reports it', async () => {
   await makeNamespace();
   const foreign = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'posthorn' }, spec: { hard: { pods: '7' } } };
   await plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, foreign);
@@ -150,7 +150,7 @@ test('a quota is not made before the controller manager counts the kinds: until 
   expect(performance.now() - startedAt).toBeGreaterThan(2500);
 });
 
-test('an organization has as many resources of each kind as its limit says, whoever makes them; then its plan decides, or nothing', async () => {
+test('an organization has as many resources of each kind as its limit, made by any client; then its plan decides, or nothing', async () => {
   await organization({ plan: 'free', limits: { objectsPerKind: 2 } });
   await expectQuota('2');
   await eventually(async () => expect((await quota())?.['status']).toMatchObject({ used: { 'count/filters.posthorn.dev': '0' } }), 45_000);

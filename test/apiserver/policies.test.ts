@@ -209,7 +209,7 @@ describe('who may set the plan of an organization', () => {
     expect(await writeOrganization('a', { plan: 'free', egress })).toMatch(/^FORBIDDEN .*organizations\/egress/);
   });
 
-  test('it changes everything else of one, and neither raises its plan nor takes its limits away', async () => {
+  test('it changes everything else of one, and neither raises its plan nor removes its limits', async () => {
     expect(await writeOrganization('shop', { plan: 'pro', limits, egress }, { by: admin, keeps: true })).toBe('taken');
     expect(await writeOrganization('shop', { plan: 'pro', limits, egress, name: 'The shop' })).toBe('taken');
     expect(await writeOrganization('shop', { plan: 'business', limits, egress })).toMatch(/^FORBIDDEN /);

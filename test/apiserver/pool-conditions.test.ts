@@ -44,7 +44,7 @@ test('a pool says of its HorizontalPodAutoscaler that it cannot scale, and nothi
   );
 });
 
-test('the API is told of wanted and ready replicas and the conditions of each pool', async () => {
+test('the API gets wanted and ready replicas and the conditions of each pool', async () => {
   await world.apply('reported', { replicas: 3 });
   await world.shows('reported', 'Accepted', 'True Accepted');
   const redis = await startRedis();

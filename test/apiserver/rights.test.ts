@@ -147,7 +147,7 @@ describe('rights where an organization lives', () => {
     await expectCondition('Destination', late, 'True Ready');
   }, 120_000);
 
-  test('rights where an organization lives come back when somebody deletes them or changes whom or what they bind', async () => {
+  test('rights where an organization lives come back when they are deleted or their subject or role is changed', async () => {
     const [name = ''] = names;
     const path = `${rbac}/namespaces/acme/rolebindings/${name}`;
     await plane.request('DELETE', path);

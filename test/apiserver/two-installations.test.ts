@@ -258,7 +258,7 @@ test.each(['Two', '-two', 'two.three', 'a'.repeat(64), ''])('%j is no installati
   await expect(organization(`bad-${runs}`, installation)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
-test('the API of one installation does not know the organizations of the other', async () => {
+test('the API of one installation does not serve the organizations of the other', async () => {
   const [mine, other] = [`one-${runs}`, `two-${runs}`];
   await organization(mine);
   await organization(other, 'two');
@@ -322,7 +322,7 @@ test('an organization shares nothing with one of another installation', async ()
   await eventually(async () => expect(await conditionOf('Transform', refused, 'ResolvedRefs')).toBe('False RefNotPermitted'));
 }, 120_000);
 
-test('uninstall lets go of the organizations of its installation alone, and refuses while the CRDs would go with those of others', async () => {
+test('uninstall releases the organizations of its installation alone, and refuses while the CRDs would go with those of others', async () => {
   const [mine, other] = [`one-${runs}`, `two-${runs}`];
   await organization(mine);
   await organization(other, 'two', { deletionPolicy: 'Delete' });

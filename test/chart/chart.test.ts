@@ -59,7 +59,7 @@ describe.each(['defaults', 'production', 'gateway', 'extras'])('with the values 
     expect(ids).toEqual([...new Set(ids)]);
   });
 
-  test('pods run as the restricted PodSecurity standard asks, with a read-only root', () => {
+  test('pods run as the restricted PodSecurity standard requires, with a read-only root', () => {
     const pods = objects.flatMap(({ kind, spec }) => (kind === 'Pod' ? [spec] : podSpecs(spec)));
     expect(pods.length).toBeGreaterThan(3);
     for (const pod of pods) {
@@ -164,7 +164,7 @@ describe('ingest', () => {
     expect(ingress[0].from).toContainEqual(from);
   });
 
-  test('is not where Ingress sends the page to confirm addresses, which is let in where it is required and whose address the workers know', async () => {
+  test('is not where Ingress sends the page to confirm addresses, which is let in where it is required and whose address the workers have', async () => {
     const required = ['--set', 'smtp.requireConfirmation=true,api.publicUrl=https://posthorn.example'];
     const objects = await renderedWith(...required);
     expect(backendsOf(objects)).toEqual({ '/api/': 'posthorn-api', '/ingest/': 'posthorn-ingest', '/mail-confirmation': 'posthorn-api' });

@@ -186,7 +186,7 @@ test('a controller whose manifests the API server would refuse is not ready, and
   await controlPlane.request('PATCH', configMap, { data }, 'application/merge-patch+json');
 }, 180_000);
 
-test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall lets go of them', async () => {
+test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall releases them', async () => {
   const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   const organization = '/apis/posthorn.dev/v1alpha1/organizations/default';

@@ -54,7 +54,7 @@ describe('memory for payloads above 1 MiB', () => {
     else expect(notes).toContain(warning);
   });
 
-  test('ingest and workers know the largest payload', async () => {
+  test('ingest and workers have the largest payload', async () => {
     const objects = manifests(await template('--set', bytes(32)));
     const ofWorkers = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'posthorn-delivery');
     expect(ofWorkers?.['data']).toMatchObject({ POSTHORN_MAX_PAYLOAD_BYTES: '33554432' });

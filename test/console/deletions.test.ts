@@ -78,7 +78,7 @@ test('the question waits until the effect is read, and reports it', async () => 
   expectSound();
 }, 120_000);
 
-test('what another has changed since it was shown is not deleted before the reader has been told', async () => {
+test('what another has changed since it was shown is not deleted before the reader has been informed', async () => {
   const id = await made('destinations', { name: 'contested', url: receiver.url });
   const change = async (timeoutMs: number): Promise<void> =>
     expect((await suite.rest.send('PATCH', `/api/destinations/${id}`, { timeoutMs })).status).toBe(200);

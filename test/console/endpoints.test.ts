@@ -157,7 +157,7 @@ describe('the secret of an endpoint is rotated,', () => {
     expectSound();
   });
 
-  test('and after a lost answer the dialog says that nobody knows whether it was done; a second press gives the secret', async () => {
+  test('and after a lost answer the dialog says that the result is unknown; a second press gives the secret', async () => {
     const { page, id, question, rotate } = await openRotation('forgetful');
     await loseAnswer(page, '/rotate-secret');
     await rotate.click();

@@ -111,7 +111,7 @@ describe('an outage', () => {
     });
   }, 120_000);
 
-  test('is told from the event to the attempts, and what a route wanted instead', async () => {
+  test('is shown from the event to the attempts, and what a route expected instead', async () => {
     const page = await open(`o/default/events/${event}`);
     await page.getByText('payload.total gt 1000', { exact: true }).waitFor();
     await page.getByText('125.5').first().waitFor();
@@ -337,7 +337,7 @@ test('the calendar shows when cron jobs run and have run, by day and with what r
   expectSound();
 });
 
-test('the calendar says of no day that nothing ran where histories do not reach, and asks again for those that could not be read', async () => {
+test('the calendar shows of no day that nothing ran where histories do not reach, and asks again for those that could not be read', async () => {
   await made('cron', { name: 'Frequent', cronExpression: '0 0 1 1 *', url: receiver.url });
   const page = await open('o/default/overview');
   let isAway = true;

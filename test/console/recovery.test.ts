@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => browser?.close());
 
-describe('while the API is away the console reports it, and recovers by itself,', () => {
+describe('while the API is down the console reports it, and recovers by itself,', () => {
   const part = '**/assets/deliveries-*.js';
   // The parts are read one after the other; this is the last.
   const whenRead = (page: Page): Promise<void> =>
@@ -60,7 +60,7 @@ describe('while the API is away the console reports it, and recovers by itself,'
   );
 });
 
-test('while Redis is away the console reports it, and recovers by itself', async () => {
+test('while Redis is down the console reports it, and recovers by itself', async () => {
   const redis = await startRedis(['--appendonly', 'yes']);
   const standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1', POSTHORN_REDIS_URL: redis.url } });
   try {

@@ -56,7 +56,7 @@ test('a session that is revoked elsewhere or has expired leads to the login, and
   expect(page.url()).toBe(address);
 }, 240_000);
 
-test('an answer to a request of the session before neither leads to the login nor takes the cookie of the next session away', async () => {
+test('an answer to a request of the session before neither leads to the login nor removes the cookie of the next session', async () => {
   const rest = new RestClient(reachable.url, reachable.key);
   opened = await openPage(browser);
   const { page } = opened;

@@ -161,7 +161,7 @@ describe('a topology of 500 routes', () => {
     expectSound();
   });
 
-  test('keys go along a column and from one to the next, open a node and let go of it', async () => {
+  test('keys go along a column and from one to the next, open a node and deselect it', async () => {
     const page = await open('o/default/topology');
     await page.getByText('500 routes from').waitFor();
     await page.keyboard.press('j');

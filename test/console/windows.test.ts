@@ -97,7 +97,7 @@ test('a window that has its rows from another one does not say that it is connec
   expectSound();
 }, 120_000);
 
-test('compact tables show more rows in the same room, also after the page is opened again', async () => {
+test('compact tables show more rows in the same space, also after the page is opened again', async () => {
   await made('sources', { name: 'compact' });
   await Promise.all(Array.from({ length: 120 }, (_none, number) => sent('compact', { number })));
   const page = await open('o/default/events?sourceId=compact', { viewport: { width: 1280, height: 800 } });

@@ -71,7 +71,7 @@ test('the api loads nothing that takes events', () => {
   expect(loaded).not.toMatch(/\/src\/ingest\/(handler|request|providers)/);
 });
 
-test('ingest loads nothing that knows the way to Kubernetes, and none of the API', () => {
+test('ingest loads nothing that connects to Kubernetes, and none of the API', () => {
   const loaded = readFileSync(join(modules, 'posthorn.ts ingest'), 'utf8');
   expect(loaded).toContain('/src/ingest/handler.ts');
   expect(loaded).not.toMatch(/\/node_modules\/(@kubernetes|express)\/|\/src\/(store|controllers|facade\/families)\//);

@@ -232,7 +232,7 @@ test('the circuit of a webhook endpoint is in its status', async () => {
   expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
 });
 
-test('many circuits that open at once are told of ten a second, their destination first', async () => {
+test('many circuits that open at once are reported ten a second, their destination first', async () => {
   const names = Array.from({ length: 30 }, (_, i) => `route-${i}`);
   const routes = await Promise.all(
     names.map((name) =>

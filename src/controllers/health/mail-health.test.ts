@@ -85,7 +85,7 @@ async function condition(
 
 const refuse = () => new MailBudget({ redis: redis.client, prefix, clock: hasty }, 1).take(org, 2);
 
-test('an organization that has used up its e-mails of the day is told so at its e-mail channels and routes, until the next day', async () => {
+test('an organization that has used up its e-mails of the day has a condition at its e-mail channels and routes, until the next day', async () => {
   await putChannel('hook', { type: 'webhook', webhook: { url: 'https://ops.example/' } });
   await putRoute('mails', { notifications: { onFailure: true, emails: ['team@example.com'] } });
   await putRoute('silent');

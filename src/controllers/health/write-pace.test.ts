@@ -26,7 +26,7 @@ test('a pause saves up no turns', async () => {
   expect(turns).toEqual([0, 100, 200]);
 });
 
-test('who yields waits for others, but no longer than it said', async () => {
+test('a yielding writer waits for others, but no longer than its limit', async () => {
   const clock = new FakeClock();
   const pace = new WritePace(clock);
   const order: string[] = [];

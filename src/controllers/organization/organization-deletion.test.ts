@@ -77,7 +77,7 @@ test('an organization that is deleted and cannot be cleaned up says why, and goe
   await isGone();
 });
 
-test('after a minute it is let go, and an event says what was not cleaned up; errors of no known kind are not shown', async () => {
+test('after a minute its finalizer is removed, and an event says what was not cleaned up; errors of no known kind are not shown', async () => {
   fault = new Error('canary');
   await store.delete('Organization', { name: 'acme' });
   expect(await shows('False PurgeFailed')).not.toContain('canary');
@@ -87,7 +87,7 @@ test('after a minute it is let go, and an event says what was not cleaned up; er
   expect(abandoned).toMatchObject({ type: 'Warning', message: expect.stringContaining('before its data was removed') });
 });
 
-test('one that was deleted long before anybody led stays until what was under way has ended, and is purged again then', async () => {
+test('one that was deleted long before there was a leader stays until what was under way has ended, and is purged again then', async () => {
   await controllers.stop();
   await store.delete('Organization', { name: 'acme' });
   stoppedAtMs = systemClock.now() + 20_000;

@@ -120,7 +120,7 @@ test.each([
   await isMissed();
 });
 
-test('a new leader that does not know the pools yet takes back nothing that was said of them', async () => {
+test('a new leader that has not read the pools yet keeps their conditions', async () => {
   await put();
   await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
   await stop();
@@ -170,7 +170,7 @@ test('a pool that could not be assigned, and is not wanted any more, is taken ba
   await eventually(async () => expect(await servedBy(org)).toEqual(everything(null)));
 });
 
-test('an emptied Redis is told again', async () => {
+test('an emptied Redis gets the pools again', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
   await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));

@@ -96,7 +96,7 @@ describe('an organization that is deleted and retained', () => {
     await eventually(async () => expect(suite.controllers.caches.retained.get(id)?.slug).toBe('acme'));
   });
 
-  test('an Organization that has taken everything up keeps it when somebody removes the annotation with its id', async () => {
+  test('an Organization that has taken everything up keeps it when a user removes the annotation with its id', async () => {
     const id = await begin();
     const before = await ids(kept);
     await deleted();

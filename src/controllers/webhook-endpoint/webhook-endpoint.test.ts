@@ -128,7 +128,7 @@ const publicKeyOf = (text: string): string => {
   return made.problem === undefined ? made.publicKey : '';
 };
 
-test('an endpoint that is signed with Ed25519 alone needs no other secret, and what knows no such keys finds none that is empty', async () => {
+test('an endpoint that is signed with Ed25519 alone needs no other secret, and a reader without support for such keys finds none that is empty', async () => {
   await world.secret(key);
   await apply({ signatureScheme: 'ed25519' });
   const id = await ready();

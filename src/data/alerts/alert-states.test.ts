@@ -341,7 +341,7 @@ test('a circuit is announced when it opens and when it closes, not when a probe 
   expect(await alerts({ wanted: ['opened', 'closed'], failureThreshold: 100 })).toMatchObject([{ subject: 'closed', isBroken: false }]);
 });
 
-test('a route that wants no alerts any more leaves nothing behind', async () => {
+test('a route whose alerts are switched off leaves nothing behind', async () => {
   for (let i = 0; i < 3; i++) await end(false);
   await alerts();
   await alerts({ wanted: [] });

@@ -42,7 +42,7 @@ test('an entry of a log counts whose number a failover has set back', async () =
   expect(await redis.client.hget('test:{s0}:al:rte_a', 'o:dst_a')).toBeNull();
 });
 
-test('an entry of a log counts once, however often it is told, also of a release that remembers its number alone', async () => {
+test('an entry of a log counts once, however often it is read, also of a release that remembers its number alone', async () => {
   const { alerts } = await decide([entry('1040-5000', 'o')]);
   expect(alerts).toMatchObject([{ subject: 'opened', count: 1 }]);
   expect((await decide([entry('1040-5000', 'o')], alerts)).alerts).toEqual([]);

@@ -227,7 +227,7 @@ test('counters of what is gone are removed, others stay', async () => {
 });
 
 describe('what waits', () => {
-  test('is told per target: fresh messages, retries, the circuit and the newest failed attempts', async () => {
+  test('is reported per target: fresh messages, retries, the circuit and the newest failed attempts', async () => {
     await deliver(6, { type: 'retry', attempt: { ...failure, startedAtMs: Date.now() }, delayMs: 60_000 });
     await acceptor.accept(newEvent({ destinations: ['dst_0'] }));
     const [target] = (await statistics.ofOrganization('org_a', '1h', { failures: true })).targets;

@@ -58,7 +58,7 @@ test('nothing is written while nobody watches', async () => {
   expect(await redis.client.exists(feedKey, watchKey)).toBe(0);
 });
 
-test.each([false, true])('the feed gets commands only while somebody watches, as MONITOR shows (%s)', async (isWatched) => {
+test.each([false, true])('the feed gets commands only while a client watches, as MONITOR shows (%s)', async (isWatched) => {
   if (isWatched) await reader.watch();
   const monitor = await redis.client.monitor();
   const ofFeed: string[] = [];
@@ -204,7 +204,7 @@ test('a shard keeps about 10,000 rows, and those of an organization with few whi
   expect(found).toMatchObject([{ org: 'org_b', eventId: few.id }, { org: '+org_b' }]);
 });
 
-test('a reader that is behind is told which organizations have lost rows, once', async () => {
+test('a reader that is behind is notified which organizations have lost rows, once', async () => {
   const { rows } = await reader.watch();
   await accept({ org: 'org_b' });
   await crowd('org_a', 3000);
@@ -251,7 +251,7 @@ test('interest ends by itself, and the feed with it', async () => {
   expect(feed).toBeGreaterThan(flag);
 });
 
-test('who watches while somebody does is in the same epoch, and after a pause in another one', async () => {
+test('a client that joins another one is in the same epoch, and after a pause in another one', async () => {
   const first = await reader.watch();
   await accept();
   expect((await reader.watch()).epoch).toBe(first.epoch);

@@ -124,7 +124,7 @@ test('an archive is counted for its pool while it is due and nobody writes it', 
 });
 
 describe('a batch', () => {
-  test('a batch stays the same until it is written, whoever takes it and whatever ends meanwhile', async () => {
+  test('a batch stays the same until it is written, for every worker and whatever ends meanwhile', async () => {
     const first = await finish(3);
     await archive.gather();
     const batch = await taken();

@@ -291,7 +291,7 @@ test('a long lane whose entries are anywhere is looked through for all of its me
   expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], unfinished: 2400 });
 });
 
-test('a message is found though the recorded entry is not its own any more, as after a worker that knows no deadlines', async () => {
+test('a message is found though the recorded entry is not its own any more, as after a worker without support for deadlines', async () => {
   const event = newEvent({});
   const [target] = event.targets;
   if (target === undefined) throw new Error('the event has no target');
@@ -334,7 +334,7 @@ test('cancels that race with workers leave each message ended once', async () =>
   expect(byReason).toEqual({ cancelled: views.filter((view) => view?.status === 'dlq').length });
 });
 
-test('neither alerts nor events of Posthorn itself hear of what was cancelled', async () => {
+test('neither alerts nor events of Posthorn itself report cancelled messages', async () => {
   const noted = () => redis.client.xlen(`${base}ends`);
   await accept(3);
   const [first, ...jobs] = await take({ hasAlerts: true, hasOwnEvents: true });
@@ -346,7 +346,7 @@ test('neither alerts nor events of Posthorn itself hear of what was cancelled', 
   expect(await noted()).toBe(2);
 });
 
-test('the queue of a destination has room again for each message that was cancelled', async () => {
+test('the queue of a destination accepts a message again for each one that was cancelled', async () => {
   const throttle = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 2 } as const;
   await accept();
   await take({ throttle });

@@ -178,7 +178,7 @@ function losing(shard: number): RedisClient {
 }
 
 describe('a shard that', () => {
-  test('a shard that is away in the middle: 503, and what was begun is finished later with an exact count', async () => {
+  test('a shard that is down in the middle causes 503, and the rest is finished later with an exact count', async () => {
     const ids = await deadLetters();
     await expect(replayerOn(losing(1)).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await state()).toMatchObject({ counted: 3, open: 1 });

@@ -77,7 +77,7 @@ describe('a dedup key', () => {
     expect(answer.outcome === 'store' && answer.eventId).not.toBe(first.eventId);
   });
 
-  test('a dedup key that was given back names the event to whoever comes next', async () => {
+  test('a dedup key that was given back names the event to the next claim', async () => {
     const first = claimOf({ marks: [newMark()] });
     await intake.claim(first);
     await intake.settle(first, 'failed');
@@ -158,7 +158,7 @@ describe('two dedup keys of an event', () => {
 });
 
 describe('the messages of a month', () => {
-  test('the messages of a month are counted exactly, whoever comes first', async () => {
+  test('the messages of a month are counted exactly, in any order of claims', async () => {
     const answers = await outcomes(Array.from({ length: 64 }, () => claimOf({ monthlyMessages: 10 })));
     expect(answers.filter((outcome) => outcome === 'store').length).toBe(10);
     expect(answers.filter((outcome) => outcome === 'quotaExceeded').length).toBe(54);
@@ -208,7 +208,7 @@ describe('the messages of a month', () => {
     expect(await redis.client.keys('*')).toEqual([]);
   });
 
-  test('the messages of a month of an event that was given back count again when somebody else stores it', async () => {
+  test('the messages of a month of an event that was given back count again when another process stores it', async () => {
     const first = claimOf({ marks: [newMark()], messages: 6, monthlyMessages: 10 });
     await intake.claim(first);
     await intake.settle(first, 'failed');

@@ -31,14 +31,14 @@ test('processes of this release and other clients are none of an earlier one', a
   expect(await earlier()).toEqual([]);
 });
 
-test('processes that name a lower layout are told by role and address', async () => {
+test('processes that name a lower layout are listed by role and address', async () => {
   await connect(`posthorn-api-main@${storeLayout - 1}@test%3A`);
   await connect(`posthorn-delivery-main@${storeLayout - 1}@test%3A`);
   await connect(`posthorn-controller-main@${storeLayout - 1}@test%3A`);
   expect(await earlier()).toEqual(['api at 127.0.0.1', 'controller at 127.0.0.1', 'delivery at 127.0.0.1']);
 });
 
-test('those are not told that name the key prefix of another installation, or work in another database', async () => {
+test('processes with the key prefix of another installation, or in another database, are not listed', async () => {
   await connect(`posthorn-delivery-main@${storeLayout - 1}@other%3A`);
   await connect(`posthorn-delivery-main@${storeLayout - 1}@test%3A`, redis.url.replace(/0$/, '1'));
   expect(await earlier()).toEqual([]);

@@ -47,7 +47,7 @@ test('what an organization has is given to workers of its pool alone, and after 
   expect(await keys('*@x')).toEqual([]);
 });
 
-test('a move wakes a worker that sleeps at the bell of the new pool, and so does an event after it', async () => {
+test('a move wakes a worker that sleeps at the doorbell of the new pool, and so does an event after it', async () => {
   const bell = () => new Doorbell({ redis: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool: 'x' });
   const doorbells = [bell(), bell()] as const;
   await accept(1);
@@ -153,7 +153,7 @@ test('runs of cron jobs are given to workers of the pool alone, and those that w
   expect(await world.redis.client.keys('*@*')).toEqual([]);
 });
 
-test('a run of a cron job, and a move of those that wait, wake a worker that sleeps at the bell of the pool', async () => {
+test('a run of a cron job, and a move of those that wait, wake a worker that sleeps at the doorbell of the pool', async () => {
   const bell = (pool: string) => new CronBell({ blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
   const bells = [bell('x'), bell('y')] as const;
   await pools.assign('org_a', 'x');

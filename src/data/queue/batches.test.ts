@@ -137,7 +137,7 @@ test('dead letters of a batch say why, each of them', async () => {
   expect((await suite.queue.figures()).deadLetters).toBe(3);
 });
 
-test('members of an ended batch follow in steps, whoever makes them', async () => {
+test('members of an ended batch follow in steps, made by any worker', async () => {
   const ids = await accept(1000);
   await settleAll(suite.queue, 'w1', await take(), delivered);
   expect(await suite.queue.endBatches()).toMatchObject({ hasEndedBatches: true });

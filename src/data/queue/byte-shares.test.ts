@@ -22,7 +22,7 @@ const bytesOf = (accounts: Record<string, number>): ShardBytes => ({
 describe('the bytes of a server with a limit of 1000', () => {
   const division = (shards: Record<string, number>[], refused: string[] = []) => divideBytes(1000, shards.map(bytesOf), new Set(refused));
 
-  test('the bytes of a server with a limit of 1000 are free to whoever asks while all together have less than 40 %', () => {
+  test('the bytes of a server with a limit of 1000 are free to every account while all together have less than 40 %', () => {
     expect(division([{ a: 399 }]).over).toEqual([]);
     expect(division([{ a: 200, b: 150 }, { a: 49 }]).over).toEqual([]);
   });
@@ -153,7 +153,7 @@ describe('with Redis', () => {
     expect(await outcomes([refused])).toEqual([true]);
   });
 
-  test('a shard is told which accounts keep no details of attempts, and below how many bytes they do again', async () => {
+  test('a shard stores which accounts keep no details of attempts, and below how many bytes they do again', async () => {
     await outcomes(Array.from({ length: 10 }, () => eventOf('org_a')));
     expect(await redis.client.hget(shardKeys(prefix, 0).declared[0], 'lean')).toBeNull();
     await outcomes(Array.from({ length: 10 }, () => eventOf('org_a')));

@@ -70,7 +70,7 @@ test('bytes count, not events, and those of webhooks with their organization', a
   expect([await left(many), await left(large)]).toEqual([60, 0]);
 });
 
-test('what waits, and dead letters while there is room for them, are passed over, and what is behind them goes', async () => {
+test('waiting messages, and dead letters while memory suffices, are skipped, and those behind them go', async () => {
   const dying = await acceptMany('org_large', 20);
   await settleEverything(queue, 'w1', dead);
   const waiting = await acceptMany('org_large', 120, { destinations: ['dst_paused'] });

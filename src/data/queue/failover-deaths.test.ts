@@ -120,7 +120,7 @@ describe('a message that a failover destination in another shard has refused', (
     return queues;
   }
 
-  test.each<Death>(['before', 'after'])('arrives there once, whoever dies %s any of the commands of asking and moving', async (moment) => {
+  test.each<Death>(['before', 'after'])('arrives there once, when a process dies %s any of the commands of asking and moving', async (moment) => {
     let deaths = 0;
     await dieEverywhere(redis.client, moment, {
       prepare: refused,

@@ -141,7 +141,7 @@ describe('of batches', () => {
     ['at its end', [false, false, true, true], [false, true]],
     ['on both sides', [true, false, false, true], [true, true]],
     ['nowhere', [false, false, false, false], [false, false]],
-  ])('one that is cut, with messages from elsewhere %s: each part knows whether it has some', async (_, fromElsewhere, expected) => {
+  ])('one that is cut, with messages from elsewhere %s: each part records whether it has some', async (_, fromElsewhere, expected) => {
     const setting = { batch: { ...batch, records: 4 } };
     const ids = await sendMany('dst_w', 4);
     for (const [i, id] of ids.entries())

@@ -128,7 +128,7 @@ describe.each([
   });
 });
 
-test('as many messages that another shard has refused go there as it has room for', async () => {
+test('as many messages that another shard has refused go there as it accepts', async () => {
   const failover = { destinations: [{ id: 'dst_b', shard: 1 }], afterAttempts: null };
   await suite.queues.send('dst_a', 0);
   await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0, { failover }), delivered);

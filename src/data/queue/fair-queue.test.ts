@@ -55,7 +55,7 @@ describe('fairness', () => {
     }
   });
 
-  test('hanging targets hold a quarter of the slots for one organization and a quarter of the probe band, and leave room for a fast one', async () => {
+  test('hanging targets hold a quarter of the slots for one organization and a quarter of the probe band, and leave slots for a fast one', async () => {
     await acceptMany(1, ['dst_fast']);
     await settle(await take(), delivered);
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
@@ -87,7 +87,7 @@ describe('fairness', () => {
       expect(held).toHaveLength(own + ownBand);
     });
 
-    test('the probe band has room for a new target of another organization beside hanging ones', async () => {
+    test('the probe band has a slot for a new target of another organization beside hanging ones', async () => {
       await hang('org_a');
       const [job] = await hang('org_b', 1);
       expect(job?.target.org).toBe('org_b');

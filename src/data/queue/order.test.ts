@@ -197,7 +197,7 @@ describe('switching order off', () => {
     expect(keysOf(await take())).toEqual(keys.slice(1));
   });
 
-  test('is not what a setting does that does not know of order: that of a destination whose record is missing', async () => {
+  test('is kept by a setting without it: that of a destination whose record is missing', async () => {
     const keys = await accept(2);
     const jobs = await take();
     await configure({ inOrder: null, paused: true });

@@ -333,7 +333,7 @@ describe('a message that fails over to another shard', () => {
       expect((await queues[0]?.figures())?.unfinished).toBe(1);
     });
 
-    test('stays where it is after eight moves, whatever it knows of those', async () => {
+    test('stays where it is after eight moves, whatever it has recorded of those', async () => {
       const { key, moves } = await moving();
       for (let k = 0; k < 20; k++) {
         await round();

@@ -214,7 +214,7 @@ describe('a message', () => {
 });
 
 describe('reasons', () => {
-  test.each(waitReasons)('%s is told of by a token, or by the letter of a pause', (reason: WaitReason) => {
+  test.each(waitReasons)('%s is identified by a token, or by the letter of a pause', (reason: WaitReason) => {
     const tokens = [
       '!',
       'at',

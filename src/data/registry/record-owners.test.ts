@@ -117,7 +117,7 @@ test('a refused publication leaves no record, no index entry and no change', asy
   expect(await redis.client.xlen(`${prefix}{cfg}:changes`)).toBe(changes);
 });
 
-test('a new leader is told of the owner of every id, also of those that are more than one step of the scan', async () => {
+test('a new leader gets the owner of every id, also of those that are more than one step of the scan', async () => {
   for (let i = 0; i < 3000; i++) await redis.client.hset(`${prefix}{cfg}:owners`, `dst_${i}`, `org_${i}`);
   const found = new Map<string, string>();
   await publisher.eachOwner((id, org) => found.set(id, org));

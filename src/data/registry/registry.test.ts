@@ -355,7 +355,7 @@ describe('what a reader may have missed', () => {
     expect(await reader.get('source', 'src_a')).toBeNull();
   });
 
-  test('while Redis is away cached values are served and others fail without a wait; its return flushes', async () => {
+  test('while Redis is down cached values are served and others fail without a wait; its return flushes', async () => {
     await publisher.publish(epoch, 'source', source());
     const { reader, changes } = await startReader();
     await reader.get('source', 'src_a');

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('what is below a key prefix is of the installation that was there first; others are refused and told what to do', async () => {
+test('data below a key prefix belongs to the installation that was there first; others are refused with what to do', async () => {
   const place = { redis: redis.client, prefix: 'shared:' };
   await claimStore(place, 'two');
   await claimStore(place, 'two');

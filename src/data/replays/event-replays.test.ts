@@ -145,7 +145,7 @@ test('events count against the month in which they are sent, and wait when it is
   expect(await deliveries()).toHaveLength(2);
 });
 
-test('the month counts as full when it has no room for all targets of an event', async () => {
+test('the month counts as full when it does not permit all targets of an event', async () => {
   await unreached(3);
   const percents: (number | undefined)[] = [];
   const { steps } = world.parts(world.redis.client, {

@@ -296,7 +296,7 @@ describe('a replay waits, says why, and continues', () => {
     });
   });
 
-  test('while the month has no room', async () => {
+  test('while the limit of the month is reached', async () => {
     await world.endedMessages([0, 0, 0]);
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord(), { monthlyMessages: 2 })).toBe('idle');

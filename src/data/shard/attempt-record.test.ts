@@ -73,7 +73,7 @@ describe('what was not sent as is the default of its target', () => {
     }
   });
 
-  test.each(forms)('%j costs %d bytes, and the default none; a reader that does not know it reads the same times', (sentAs, bytes) => {
+  test.each(forms)('%j costs %d bytes, and the default none; a reader without support for it reads the same times', (sentAs, bytes) => {
     const [short, form] = [encodeAttempt(plain).short, encodeAttempt({ ...plain, sentAs }).short];
     expect(short).toBe(`${plain.startedAtMs.toString(36)} 12 200 - `);
     expect(form.length - short.length).toBe(bytes);

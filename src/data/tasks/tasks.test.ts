@@ -154,7 +154,7 @@ describe('a task', () => {
   });
 });
 
-test('answers find the process that asked', async () => {
+test('answers reach the process that made the task', async () => {
   const other = newCaller();
   const answers = [call(1), other.call(double, { org: 'org_b', input: { number: 2 }, timeoutMs: 60_000 })];
   for (let i = 0; i < 2; i++) {
@@ -164,7 +164,7 @@ test('answers find the process that asked', async () => {
   expect(await Promise.all(answers)).toEqual([{ doubled: 2 }, { doubled: 4 }]);
 });
 
-test('a caller that waits for nothing asks nothing of Redis', async () => {
+test('a caller that waits for nothing sends nothing to Redis', async () => {
   const answered = call(1);
   await queue.answer(await taken(), { result: { doubled: 2 } });
   await answered;
@@ -177,7 +177,7 @@ test('a caller that waits for nothing asks nothing of Redis', async () => {
   expect((await processed()) - before).toBe(1);
 });
 
-test('a caller that waits while Redis goes away is told so at once', async () => {
+test('a caller that waits while Redis goes down is rejected at once', async () => {
   const own = await startRedis();
   try {
     const client = blockingConnection(own.url, { blockMs: 30_000 });

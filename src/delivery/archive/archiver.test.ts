@@ -166,7 +166,7 @@ test('a payload above 1 MiB is null in the archive, and the rest of its record i
   expect(found).toContainEqual(expect.objectContaining({ status: 'delivered', payload: { a: 1 } }));
 });
 
-test('a store that is down gets everything when it is up again; until then it is told, and nothing goes', async () => {
+test('a store that is down gets everything when it is up again; until then it is reported, and nothing goes', async () => {
   const metrics = start();
   await store.halt();
   const event = newEvent();

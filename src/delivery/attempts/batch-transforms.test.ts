@@ -62,7 +62,7 @@ async function run(
   return await runBatchTransforms(batch, job, record, { queue, transformer, clock: systemClock, signal, timeoutMs });
 }
 
-test('what a pass has found out is known to the next, whoever makes it', async () => {
+test('what a pass has found out is known to the next, of any worker', async () => {
   const { job, batch } = await batchOf(22, (i) => ({ payload: Buffer.from(String(i)) }));
   const slow = transform('({ payload }) => { if (payload < 10) throw new Error("no"); while (true) {} }');
   await Promise.all(

@@ -85,7 +85,7 @@ describe('an endpoint with delays of its own', () => {
     expect(waitsMs()[1]).toBeGreaterThanOrEqual(790);
   }, 60_000);
 
-  test('an endpoint with delays of its own has those of the installation once its own are taken away', async () => {
+  test('an endpoint with delays of its own has those of the installation once its own are removed', async () => {
     answer = 500;
     await startWorker('1');
     const circuit = { failureThreshold: 1000, successThreshold: 1, cooldownSeconds: 60 };

@@ -60,7 +60,7 @@ describe('the query of an event', () => {
     );
   });
 
-  test('the query of an event goes to the destination that a message fails over to when that one wants it', async () => {
+  test('the query of an event goes to the destination that a message fails over to when that one forwards it', async () => {
     const [from, to] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(from.url);
     destination(to.url, true, { id: 'dst_b', slug: 'b' });

@@ -125,7 +125,7 @@ describe('a delivery with a transform', () => {
     },
   );
 
-  test('a delivery with a transform does not know the credentials of the sender, which older events have among their headers', async () => {
+  test('a delivery with a transform does not contain the credentials of the sender, which older events have among their headers', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'headers');

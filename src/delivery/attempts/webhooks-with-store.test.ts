@@ -161,7 +161,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await isDisabled()).toBe(false);
   });
 
-  test('stays enabled when it is not the one that was evaluated any more, and with the reason of whoever has disabled it', async () => {
+  test('stays enabled when it is not the one that was evaluated any more, and with the reason of the one that has disabled it', async () => {
     const { id, revision } = endpoint;
     await store.updateEndpoint(org, id, { description: 'moved' });
     expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toEqual({
@@ -174,7 +174,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await store.endpoint(org, id)).toMatchObject({ disabledReason: 'by hand' });
   });
 
-  test('keeps the revision with which it was disabled through later changes, by which it is told once, and has another when it is disabled again', async () => {
+  test('keeps the revision with which it was disabled through later changes, by which it is reported once, and has another when it is disabled again', async () => {
     const { id } = endpoint;
     const first = await disableEndpoint(store, { org, id, disabledReason: 'late' });
     expect(first).toEqual({ isDone: true, revision: 2 });

@@ -131,7 +131,7 @@ describe('failover', () => {
     expect(spare.requests.at(-1)?.headers['x-posthorn-failure-reason']).toBe('circuit_open');
   });
 
-  test('for an open circuit is told as such until its first attempt there has ended', async () => {
+  test('for an open circuit is reported as such until its first attempt there has ended', async () => {
     const broken = await receiver({ status: 500 });
     const answers: (() => void)[] = [];
     const spare = await startReceiver((response) => answers.push(() => response.end()));

@@ -81,7 +81,7 @@ test('the first event of a new destination is delivered at once beside 200 recei
   expect(hanging.requests.length).toBe(16 + 4);
 });
 
-test('shards that a new worker asks at the same time give one organization no more slow attempts than its share', async () => {
+test('shards that a new worker polls at the same time give one organization no more slow attempts than its share', async () => {
   const hanging = await suite.receiver(() => {});
   for (let i = 0; i < 100; i++) put('org_a', `a${i}`, hanging, i % shards);
   for (let i = 0; i < 100; i++) await send('org_a', `a${i}`, i % shards);

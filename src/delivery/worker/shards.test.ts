@@ -88,7 +88,7 @@ test('what a dead worker held in any shard is put back', async () => {
   await isDelivered(event.id);
 });
 
-test('a full worker passes the bell on to one that is free', async () => {
+test('a full worker passes the doorbell on to one that is free', async () => {
   const hanging = await receiver(() => {});
   const to = await receiver();
   suite.registry.put('destination', destinationRecord({ url: hanging.url }, { id: 'dst_hanging' }));

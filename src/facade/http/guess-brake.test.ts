@@ -69,7 +69,7 @@ test('one wrong credential that is sent again and again counts each time', async
   expect(outcomes.filter((each) => each === 'UNAUTHORIZED')).toHaveLength(60);
 });
 
-test('who is held up is told when the next credential is checked', async () => {
+test('a sender that is held up gets the time of the next check', async () => {
   await guess('192.0.2.1', 60);
   const refused = brake.checkBefore('192.0.2.1', 'another', async () => 'accepted');
   await expect(refused).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 1 });

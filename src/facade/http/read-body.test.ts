@@ -52,7 +52,7 @@ test('a body is read whole, however it is sent', async () => {
   expect(await sent([], { 'content-length': 0 })).toBe('');
 });
 
-test('a body that is larger than the limit is refused, whether its length is said before or not', async () => {
+test('a body that is larger than the limit is refused, whether its length is announced or not', async () => {
   const large = 'x'.repeat(limit + 1);
   expect(await sent([large], { 'content-length': large.length })).toMatchObject({ status: 413, limit });
   outcomes = [];

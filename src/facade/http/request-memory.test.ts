@@ -50,7 +50,7 @@ test('an organization holds no more than its share, others have theirs, and what
   expect(held[4]?.is).toBe('in');
 });
 
-test('what finds no room in time is RATE_LIMITED, and so is what nobody waits for any more', async () => {
+test('a request without memory in time is RATE_LIMITED, and so is one whose client has gone', async () => {
   const clock = new FakeClock();
   const memory = new RequestMemory(clock);
   asked(memory, 'a', requestMemoryLimits.ofOrganization);
@@ -64,7 +64,7 @@ test('what finds no room in time is RATE_LIMITED, and so is what nobody waits fo
   expect(late.is).toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 5 });
 });
 
-test('what is small takes no room, and what is larger than the share of an organization takes that', async () => {
+test('a small request reserves no memory, and one larger than the share of an organization reserves that', async () => {
   const memory = new RequestMemory(new FakeClock());
   const large = asked(memory, 'a', 100 * requestMemoryLimits.ofOrganization);
   const small = Array.from({ length: 1000 }, () => asked(memory, 'a', requestMemoryLimits.freeBytes));
@@ -78,11 +78,11 @@ test.each<[string, Record<string, string>, number]>([
   ['a length that is refused', { 'content-length': '1001' }, 0],
   ['no length', { 'transfer-encoding': 'chunked' }, 1000],
   ['a compressed body', { 'content-length': '10', 'content-encoding': 'gzip' }, 1000],
-])('a request with %s takes room for what is kept of its body', (_, headers, expected) => {
+])('a request with %s reserves memory for what is kept of its body', (_, headers, expected) => {
   expect(bytesToRead({ headers } as unknown as IncomingMessage, 1000)).toBe(expected);
 });
 
-test('every file of the API that reads payloads of events takes room for them', () => {
+test('every file of the API that reads payloads of events reserves memory for them', () => {
   const root = new URL('../', import.meta.url).pathname;
   // The memory for the body of its request is larger.
   const withBody = ['families/webhooks/sending/repeated-event.ts'];

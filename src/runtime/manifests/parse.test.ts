@@ -92,7 +92,7 @@ describe('a manifest file', () => {
       `a: &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefgh'].map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefg'[i]}`)}]`).join('\n')}`,
       /alias/,
     ],
-  ])('a manifest file is told about %s', (_, text, message) => {
+  ])('a manifest file is reported for %s', (_, text, message) => {
     expect(parseManifests('f.yaml', text)).toMatchObject({
       objects: [],
       errors: [{ file: 'f.yaml', message: expect.stringMatching(message) }],

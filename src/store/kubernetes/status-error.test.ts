@@ -90,7 +90,7 @@ test.each([
   expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
 });
 
-test('why the API server is away is a cause, which is not reported to API users', () => {
+test('why the API server is down is a cause, which is not reported to API users', () => {
   const body = status({ message: 'failed calling webhook "w": Post "https://10.96.0.12:443/": dial tcp' });
   for (const httpStatus of [401, 429, 500]) expect(statusError(httpStatus, body).cause).toBeInstanceOf(Error);
 });

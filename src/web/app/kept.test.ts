@@ -32,7 +32,7 @@ afterEach(() => {
 const names = () => kept<string[]>('names', (stored) => (Array.isArray(stored) ? stored : []));
 const add = (name: string) => (now: string[]) => [...now, name];
 
-test('a change is of what is stored now, also where this window was not told of it yet', () => {
+test('a change is of what is stored now, also where this window has not received it yet', () => {
   const ours = names();
   ours.set(add('a'));
   texts.set('names', '["a","of another window"]');

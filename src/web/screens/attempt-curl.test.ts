@@ -17,6 +17,6 @@ test('an attempt becomes commands with its headers, without those that curl make
   );
 });
 
-test('masked values are told', () => {
+test('masked values are listed', () => {
   expect(attemptCurl({ authorization: '••••oken' }, sentTo)).toContain('# Values with •••• are masked: write the real ones.');
 });

@@ -16,7 +16,7 @@ test('a backlog drains at the pace at which messages have ended', () => {
   expect(drainMs({ backlog: 300, ended: 0, fromMs: 0, nowMs: 600_000 })).toBeNull();
 });
 
-test('what waits is said with its age and the time in which it is drained, also where messages fail or go to a failover', () => {
+test('the backlog is shown with its age and the time in which it is drained, also where messages fail or go to a failover', () => {
   const waiting = (value: Series | undefined, isHeld = false) => backlogWords(value, { readAtMs, isHeld });
   const ended = { delivered: 40, failed: 10, movedAway: 50 };
   expect(waiting(series(300, ended))).toBe('300, oldest 1 min 30 s; drained in about 30 min at the pace of the last 10 min');

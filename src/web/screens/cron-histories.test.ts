@@ -22,7 +22,7 @@ test('a full history reaches back to its oldest run only, and says how often the
   expect([runs, knownFrom]).toEqual([[], '2026-03-08T22:21:00.000Z']);
 });
 
-test('a history with room, or one that reaches back before the time, is known as a whole', () => {
+test('a history that is not full, or that reaches back before the time, is complete', () => {
   expect(knownRuns([minutely('2026-03-07T12:00:00.000Z', 99)], week)).toMatchObject({
     often: [{ total: 99, isAtLeast: false }],
     knownFrom: null,

@@ -51,7 +51,7 @@ export function applyCases(c: StoreContext): void {
       expect(after.spec).toEqual({ sourceRef: { name: 'in' }, destinationRefs: [{ name: 'out' }], priority: 0, enabled: true });
     });
 
-    test('a list whose items are all taken away is empty, and has not gone', async () => {
+    test('a list whose items are all removed is empty, and has not gone', async () => {
       const specOf = (out: { name: string }[], spare: { name: string }[], emails: string[]) => ({
         destinationRefs: out,
         failover: { destinationRefs: spare, afterAttempts: 2 },

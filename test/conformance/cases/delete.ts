@@ -19,7 +19,7 @@ export function deleteCases(c: StoreContext): void {
       await c.store.delete('Route', c.key('a'), { version: versionOf(second), uid: second.metadata.uid });
     });
 
-    test('with a finalizer the object stays, marked, until the finalizer is taken away', async () => {
+    test('with a finalizer the object stays, marked, until the finalizer is removed', async () => {
       const made = await c.store.create(c.route('a', {}, { finalizers: ['posthorn.dev/outside'] }), { manager: 'one' });
       await c.store.delete('Route', c.key('a'));
       const marked = await c.store.get('Route', c.key('a'));

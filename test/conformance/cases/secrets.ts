@@ -30,7 +30,7 @@ export function secretsCases(c: StoreContext): void {
       await expectCode(of('Secret', 'missing'), 'RESOURCE_NOT_FOUND');
     });
 
-    test('one key is applied without the others, and its owner is told', async () => {
+    test('one key is applied without the others, and its owner is reported', async () => {
       await c.store.create(c.secret('s', { a: 'YQ==' }), { manager: 'one' });
       const both = await c.store.apply(
         { kind: 'Secret', metadata: { name: 's', namespace: c.namespace }, data: { b: 'Yg==' } },

@@ -172,7 +172,7 @@ describe('what users wrote', () => {
   test('is escaped for Discord', () => {
     expect(JSON.stringify(discordMessage(nasty))).toContain(JSON.stringify('\\<!channel\\> & \\*bold\\* \\[a\\]\\(https').slice(1, -1));
   });
-  test('is in text runs for Teams, which know no Markdown', () => {
+  test('is in text runs for Teams, which render no Markdown', () => {
     const card = teamsSchema.parse(teamsMessage(nasty)).attachments[0]?.content.body ?? [];
     const blocks = card.filter((element) => element.type === 'TextBlock');
     expect(JSON.stringify(blocks)).not.toContain('channel');

@@ -8,7 +8,7 @@ import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';
 import { SentSecrets } from './sent-secrets.ts';
 
-test('a pool that was closed for want of use is recreated for the next attempt', async () => {
+test('a pool that was closed as unused is recreated for the next attempt', async () => {
   const receiver = await startReceiver();
   const dispatchers = new Dispatchers({ connections: 1, clock: systemClock });
   const rules = (i: number) => ({

@@ -186,7 +186,7 @@ describe('a host that is not in the list', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  test('is blocked before the proxy hears of it, and one in the list is reached through the proxy', async () => {
+  test('is blocked before the proxy gets it, and one in the list is reached through the proxy', async () => {
     const proxy = await startConnectProxy();
     const way = { allowedCidrs: loopback, proxyUrl: proxy.url, onlyHosts: ['hooks.example.com'] };
     expect(await sender(`http://elsewhere.example:${port}`, { ...way, lookup: answering(['127.0.0.1']) })()).toBe('blocked');

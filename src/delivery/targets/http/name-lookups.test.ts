@@ -82,14 +82,14 @@ test('what an account requests twice at a time is looked up once, and by another
   expect(answered).toEqual(['shop']);
 });
 
-test('an error reaches all that asked, and the next name is looked up', () => {
+test('an error reaches all callers, and the next name is looked up', () => {
   ask('org_a', ...names('a', shareOfOne + 1), 'a0');
   underWay.get('a0')?.(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
   expect(answered).toEqual(['a0 ENOTFOUND', 'a0 ENOTFOUND']);
   expect(began.at(-1)).toBe(`a${shareOfOne}`);
 });
 
-test('names of an account that wait are bounded; the next one is an error as for a name server that is away', async () => {
+test('names of an account that wait are bounded; the next one is an error as for a name server that is down', async () => {
   ask('org_a', ...names('a', shareOfOne + 256), 'beyond');
   await new Promise(setImmediate);
   expect(answered).toEqual(['beyond EAI_AGAIN']);
@@ -197,7 +197,7 @@ describe('beside 100 silent names of the same account', () => {
 });
 
 describe('who asks', () => {
-  test('hears of the answer in its own context, whoever asked first and whoever made room', () => {
+  test('gets the answer in its own context, regardless of the first caller and of the one that freed the slot', () => {
     const asker = new AsyncLocalStorage<string>();
     const heard: string[] = [];
     const askAs = (who: string, name: string): void =>
@@ -212,7 +212,7 @@ describe('who asks', () => {
     expect(heard).toEqual(['first first', 'second second', 'third third']);
   });
 
-  test('hears of the answer when another asker throws, and the next name is looked up', () => {
+  test('gets the answer when another caller throws, and the next name is looked up', () => {
     lookingUpFor('org_a', () =>
       lookups.lookup('a0', { all: true }, () => {
         throw new Error('of the asker');
@@ -223,7 +223,7 @@ describe('who asks', () => {
     expect([answered, began.at(-1)]).toEqual([['a0'], 'next']);
   });
 
-  test('hears of a lookup that throws at once', async () => {
+  test('gets the error of a lookup that throws at once', async () => {
     lookups = new NameLookups(
       () => {
         throw Object.assign(new Error('no'), { code: 'ERR_INVALID_ARG_VALUE' });

@@ -116,7 +116,7 @@ describe('a batch has at most 16 MiB', () => {
     return new BatchObjects('ULID', layout(), readFieldMapping(rules).mapping ?? null);
   };
 
-  test('what has no room is not added, and smaller records still are', () => {
+  test('a record that does not fit is not added, and smaller ones still are', () => {
     const objects = new BatchObjects('ULID', layout(), null);
     const large = event({ payload: Buffer.from(JSON.stringify('x'.repeat(6 * 1024 * 1024))) });
     expect([

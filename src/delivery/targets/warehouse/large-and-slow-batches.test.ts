@@ -115,7 +115,7 @@ describe('a batch that becomes too large', () => {
     await expectNoFindings();
   });
 
-  test('a batch that becomes too large by its field mapping goes out in several files; a record that no file has room for ends by itself, and says why', async () => {
+  test('a batch that becomes too large by its field mapping goes out in several files; a record too large for any file ends by itself, and says why', async () => {
     const fieldMapping = Array.from({ length: 50 }, (_, i) => ({ source: '$.payload', target: `c${i}`, type: 'json' as const }));
     warehouse(first, null, { fieldMapping });
     const ids = await send(5, first, (i) => Buffer.from(JSON.stringify({ order: i, text: 'x'.repeat(i === 2 ? 400_000 : 150_000) })));

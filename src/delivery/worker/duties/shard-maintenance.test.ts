@@ -40,7 +40,7 @@ test('what has waited in a disabled route for longer than the retention becomes 
   }
 });
 
-test('retention makes room again at once when a second was not enough', async () => {
+test('retention frees memory again at once when a second was not enough', async () => {
   const clock = new FakeClock();
   let looks = 0;
   let memoryShare = 0.75;

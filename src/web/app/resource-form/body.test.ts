@@ -28,7 +28,7 @@ describe('the body that a form sends', () => {
     expect(sentBody(fields, { name: 'a', tls: { region: 'r' } })).toEqual({ name: 'a', tls: {} });
   });
 
-  test('keeps members that the form does not know, so that the API validates them', () => {
+  test('keeps members that the form lacks, so that the API validates them', () => {
     expect(sentBody(fields, { name: 'a', other: 1 })).toEqual({ name: 'a', other: 1 });
   });
 

@@ -253,7 +253,7 @@ describe('a form that changes a record', () => {
     expect(changesOf([value], { value: 1 }, {})).toEqual({ patch: {}, stuck: ['value'] });
   });
 
-  test('knows a secret that is stored by its mask, or by what the record says of it, and removes it with null', () => {
+  test('recognizes a stored secret by its mask, or by its flag in the record, and removes it with null', () => {
     expect(bodyOfRecord(sources, records.source)['signingSecret']).toBe('••••');
     expect(Object.keys(bodyOfRecord(sources, { ...records.source, hasSigningSecret: false }))).not.toContain('signingSecret');
     expect(edited('source', (start) => ({ ...start, signingSecret: null })).patch).toEqual({ signingSecret: null });
