@@ -20,7 +20,7 @@ export function shownField<Field extends z.ZodType>(field: z.ZodDefault<Field> |
   return field.unwrap().describe(description ?? textOf(field));
 }
 
-/** The value of the field in the spec. */
+/** Description of the field in the spec. */
 export function textOf(field: z.ZodDefault<z.ZodType> | z.ZodOptional<z.ZodType>): string {
   const text = field.description ?? field.unwrap().description;
   if (text === undefined) throw new Error('a field of a spec has no description');

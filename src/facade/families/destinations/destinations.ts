@@ -341,7 +341,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
   const sentHeaders = sent.headers === undefined ? undefined : headerList(sent.headers);
   refuseHeadersElsewhere(call, settings, { url, headers: sentHeaders });
   const headers = await headersToSpec(sentHeaders, { current, stored: settings?.headers, path: ['http', 'headers'], secrets });
-  // No credential is sent in clear, of no role.
+  // Not even an admin's credential goes out in clear.
   const mustShow = call.caller.role !== 'admin' || losesTls(settings?.url, url);
   if (mustShow && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another origin: send authConfig with the credentials for it.');

@@ -197,7 +197,7 @@ export function shortened(text: string): string {
 }
 
 const beginnings = new WeakMap<object, string>();
-/** Lists and nested objects that are shown in part. */
+/** Maximum nesting of shown lists and objects. */
 const maxDepth = 20;
 
 /** JSON of a list or an object, at least until it is longer than what is shown: many conditions may name the same large value. */

@@ -155,7 +155,7 @@ export async function importedHeaders(
 
 /**
  * CREDENTIALS_REQUIRED when a credential among the stored headers would go to another origin although the caller did not prove knowledge of it. No
- * credential is sent in clear, of no role.
+ * credential is sent in clear, even by an admin.
  */
 export function refuseHeadersElsewhere(
   call: Call,
