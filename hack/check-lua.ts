@@ -3,21 +3,34 @@
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { registryFields } from '../src/data/registry/registry-keys.ts';
 import { hashFields, hashKeys } from '../src/data/shard/hash-fields.ts';
+import { webhookFields, webhookHashKeys } from '../src/data/webhooks/webhook-fields.ts';
+import { storeFields } from '../src/store/redis/store-keys.ts';
 import { undocumentedNames } from './lua-arguments.ts';
-import { misnamedFields } from './lua-fields.ts';
+import { type HashKeys, misnamedFields } from './lua-fields.ts';
 import { withIncludes } from './lua-includes.ts';
+import { unusedMembers } from './lua-members.ts';
 import { foreignIncludes, luaFindings } from './lua-rules.ts';
 
 const mayUse = createRequire(import.meta.url)('./dependencies.cjs') as Record<string, string[]>;
 const root = new URL('../', import.meta.url);
 const files = globSync('{src,test,hack}/**/*.lua', { cwd: root.pathname }).sort();
+const tables = { ...hashFields, ...registryFields, ...webhookFields, ...storeFields };
+/** Folders whose scripts have other keys than those of a shard. */
+const keysOf: Record<string, HashKeys> = {
+  'src/data/webhooks/': webhookHashKeys,
+  'src/data/registry/': { 'KEYS[4]': 'changeEntry' },
+  'src/store/': { 'KEYS[2]': 'storeChange' },
+};
+const keysFor = (file: string): HashKeys => Object.entries(keysOf).find(([folder]) => file.startsWith(folder))?.[1] ?? hashKeys;
 const isInclude = (file: string): boolean => file.includes('/includes/');
 const urls = (chosen: string[]): URL[] => chosen.map((file) => new URL(file, root));
 const scripts = files.filter((file) => !isInclude(file));
-const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root, hashFields);
-complaints.push(...foreignIncludes(urls(files), mayUse, root), ...misnamedFields(urls(files), hashFields, hashKeys, root));
-complaints.push(...undocumentedNames(urls(scripts), root));
+const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root, tables);
+complaints.push(...foreignIncludes(urls(files), mayUse, root));
+for (const file of files) complaints.push(...misnamedFields(urls([file]), tables, keysFor(file), root));
+complaints.push(...undocumentedNames(urls(scripts), root), ...unusedMembers(urls(files), root));
 
 if (process.argv.includes('--write') && includes.length > 0) {
   for (const { file, wanted } of includes) {

@@ -11,11 +11,14 @@ const commands = new Map([
   ...['HSET', 'XADD'].map((name) => [name, 2] as const),
 ]);
 
+/** What the key of a hash or stream begins with → its table, or tables. `KEYS[3]` stands for that key of a script. */
+export type HashKeys = Readonly<Record<string, string | readonly string[]>>;
+
 /**
  * Returns a complaint for each field of a hash, or of an entry of a stream, with a table that a file names by its short name, or takes from the table of another hash. A hash is known where its key
- * is `P .. '<prefix>' .. …`, a local with that value, or `ctl`. `keys`: prefix → table. The names of the complaints are relative to `root`.
+ * is `P .. '<prefix>' .. …`, a local with that value, `ctl`, or `KEYS[<number>]`. The names of the complaints are relative to `root`.
  */
-export function misnamedFields(files: readonly URL[], tables: FieldTables, keys: Readonly<Record<string, string>>, root: URL): string[] {
+export function misnamedFields(files: readonly URL[], tables: FieldTables, keys: HashKeys, root: URL): string[] {
   return files.flatMap((file) => {
     const name = relative(fileURLToPath(root), fileURLToPath(file));
     return new FieldRules(tables, keys).judge(readFileSync(file, 'utf8')).map(({ line, what }) => `${name}:${line}: ${what}`);
@@ -24,12 +27,12 @@ export function misnamedFields(files: readonly URL[], tables: FieldTables, keys:
 
 class FieldRules {
   readonly #tables: FieldTables;
-  readonly #keys: Readonly<Record<string, string>>;
+  readonly #keys: HashKeys;
   readonly #found: { line: number; what: string }[] = [];
   /** Of open blocks, from the outermost on: local → prefix of the key that it has; null: another value. */
   readonly #scopes: Map<string, string | null>[] = [];
 
-  constructor(tables: FieldTables, keys: Readonly<Record<string, string>>) {
+  constructor(tables: FieldTables, keys: HashKeys) {
     this.#tables = tables;
     this.#keys = keys;
   }
@@ -68,6 +71,10 @@ class FieldRules {
       if (key.name in this.#keys) return key.name;
       return this.#scopes.findLast((each) => each.has(key.name))?.get(key.name) ?? null;
     }
+    if (key?.type === 'IndexExpression' && key.base.type === 'Identifier' && key.index.type === 'NumericLiteral') {
+      const name = `${key.base.name}[${key.index.value}]`;
+      return name in this.#keys ? name : null;
+    }
     if (key?.type !== 'BinaryExpression' || key.operator !== '..' || key.left.type !== 'Identifier' || key.left.name !== 'P') return null;
     // `..` binds to the right.
     const literal = key.right.type === 'BinaryExpression' ? key.right.left : key.right;
@@ -80,25 +87,31 @@ class FieldRules {
     const name = textOf(command);
     const step = commands.get(name ?? '');
     const prefix = this.#prefixOf(key);
-    const hash = prefix === null ? undefined : this.#keys[prefix];
-    if (step === undefined || hash === undefined) return;
-    const named = name === 'XADD' ? rest.slice(textOf(rest[0]) === 'MAXLEN' ? 4 : 1) : rest;
+    const hashes = prefix === null ? undefined : this.#keys[prefix];
+    if (step === undefined || hashes === undefined) return;
+    const named = name === 'XADD' ? rest.slice(textOf(rest[0]) !== 'MAXLEN' ? 1 : textOf(rest[1]) === '~' ? 4 : 3) : rest;
     const fields = step === 0 ? named.slice(0, 1) : named.filter((_, k) => k % step === 0);
-    for (const field of fields) this.#field(field, hash);
+    for (const field of fields) this.#field(field, [hashes].flat());
   }
 
-  #field(field: luaparse.Node, hash: string): void {
+  #field(field: luaparse.Node, hashes: readonly string[]): void {
     const line = field.loc?.start.line ?? 0;
-    const text = textOf(field);
-    const table = this.#tables[hash] ?? {};
-    const word = text === null ? undefined : Object.keys(table).find((each) => table[each] === text);
-    if (word !== undefined) this.#found.push({ line, what: `names a field '${text}', which is F.${snakeCase(hash)}.${snakeCase(word)}` });
-    else if (text !== null && /^[a-z]{1,2}$/.test(text))
-      this.#found.push({ line, what: `names a field '${text}', which the table of ${hash} does not have` });
-    if (field.type !== 'MemberExpression' || field.base.type !== 'MemberExpression') return;
-    const { base, identifier } = field.base;
-    if (base.type === 'Identifier' && base.name === 'F' && identifier.name !== snakeCase(hash))
-      this.#found.push({ line, what: `takes a field of ${identifier.name} for a hash of ${snakeCase(hash)}` });
+    const complain = (what: string) => this.#found.push({ line, what });
+    // A field may go on behind its word.
+    const begin = field.type === 'BinaryExpression' && field.operator === '..' ? field.left : field;
+    const text = textOf(begin);
+    const named = hashes.flatMap((hash) =>
+      Object.entries(this.#tables[hash] ?? {}).map(([word, short]) => ({ short, name: `F.${snakeCase(hash)}.${snakeCase(word)}` })),
+    );
+    const known = named.find(({ short }) => short === text);
+    if (known) complain(`names a field '${text}', which is ${known.name}`);
+    else if (text !== null && /^[a-z]{1,2}[: ]?$/.test(text))
+      complain(`names a field '${text}', which the table of ${hashes.join(' or ')} does not have`);
+    if (begin.type !== 'MemberExpression' || begin.base.type !== 'MemberExpression') return;
+    const { base, identifier } = begin.base;
+    const words = hashes.map(snakeCase);
+    if (base.type === 'Identifier' && base.name === 'F' && !words.includes(identifier.name))
+      complain(`takes a field of ${identifier.name} for a hash of ${words.join(' or ')}`);
   }
 }
 

@@ -6,6 +6,7 @@ import { expect, test } from '@jest/globals';
 import { undocumentedNames } from '../hack/lua-arguments.ts';
 import { misnamedFields } from '../hack/lua-fields.ts';
 import { withIncludes } from '../hack/lua-includes.ts';
+import { unusedMembers } from '../hack/lua-members.ts';
 import { foreignIncludes, type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
 
 /** What is found in files of a folder of their own; `s.lua` and `t.lua` are scripts, others are includes. */
@@ -233,8 +234,10 @@ const tables = {
   message: { event: 'e' },
   control: { counter: 'n' },
   outbox: { kind: 'k', message: 'm' },
+  alerts: { failed: 'f' },
+  alertState: { incidentOf: 'i:' },
 };
-const keys = { 't:': 'target', 'm:': 'message', ctl: 'control', out: 'outbox' };
+const keys = { 't:': 'target', 'm:': 'message', ctl: 'control', out: 'outbox', 'KEYS[2]': 'outbox', 'al:': ['alerts', 'alertState'] };
 
 test.each<[string, string, string[]]>([
   ['a field by its short name', "call('HGET', P .. 't:' .. n, 'cs')", ["s.lua:1: names a field 'cs', which is F.target.circuit_state"]],
@@ -265,6 +268,26 @@ test.each<[string, string, string[]]>([
     "call('XADD', P .. 'out', 'MAXLEN', '~', 100, entry, 'k', 'm')",
     ["s.lua:1: names a field 'k', which is F.outbox.kind"],
   ],
+  [
+    'a field of an entry of a stream with an exact limit',
+    "call('XADD', KEYS[2], 'MAXLEN', 100, entry, F.outbox.kind, 'm', 'k', id)",
+    ["s.lua:1: names a field 'k', which is F.outbox.kind"],
+  ],
+  [
+    'the beginning of a field',
+    "call('HGET', P .. 'al:' .. route, 'i:' .. channel)",
+    ["s.lua:1: names a field 'i:', which is F.alert_state.incident_of"],
+  ],
+  [
+    'a beginning that no table of the hash has',
+    "call('HGET', P .. 'al:' .. route, 'q:' .. channel)",
+    ["s.lua:1: names a field 'q:', which the table of alerts or alertState does not have"],
+  ],
+  [
+    'a field of another hash where a hash has two tables',
+    "call('HGET', P .. 'al:' .. route, F.target.route)",
+    ['s.lua:1: takes a field of target for a hash of alerts or alert_state'],
+  ],
   ['a field of another hash', "call('HGET', P .. 'm:' .. n, F.target.route)", ['s.lua:1: takes a field of target for a hash of message']],
 ])('the check of the Lua refuses %s', (_, text, complaints) => {
   expect(misnamed(text)).toEqual(complaints);
@@ -272,6 +295,7 @@ test.each<[string, string, string[]]>([
 
 test.each([
   ['words', "call('HSET', P .. 't:' .. n, F.target.route, 'cs')"],
+  ['words of two tables', "call('HMGET', P .. 'al:' .. route, F.alerts.failed, F.alert_state.incident_of .. channel)"],
   ['a word that is the field itself', "call('HGET', ctl, 'full')"],
   ['a hash without a table', "call('HGET', P .. 'refs', 'r')"],
   ['a key that it does not know', "local key = P .. 't:' .. n\nfor key in pairs({}) do\n  call('HGET', key, 'r')\nend"],
@@ -295,6 +319,33 @@ test('the check of the Lua finds a value that a script takes by name and its hea
     `${header}local given = decoded(ARGV[1])\n-- Not given.other.\nreturn given.id .. given.max_records .. given.max_bytes .. other.given.kind\n`,
   );
   expect(undocumentedNames([file], pathToFileURL(`${folder}/`))).toEqual(['s.lua:5: takes max_bytes, which the header does not name']);
+});
+
+test('the check of the Lua finds a script that takes values by name without a local for them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  const file = pathToFileURL(join(folder, 's.lua'));
+  writeFileSync(file, '-- ARGV[1] by name: id.\nreturn decoded(ARGV[1]).id\n');
+  expect(undocumentedNames([file], pathToFileURL(`${folder}/`))).toEqual([
+    's.lua:2: takes values by name other than with local <name> = decoded(ARGV[1])',
+  ]);
+});
+
+test('the check of the Lua finds a member of a table of an include that no file uses', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  mkdirSync(join(folder, 'includes'));
+  const files = {
+    'includes/a.lua': 'local a = {}\n\nfunction a.used()\nend\n\n-- As a.unused.\nfunction a.unused()\n  a.used()\nend\n',
+    'includes/b.lua': 'local b\ndo\n  local function add()\n  end\n\n  b = { add = add, count = add }\nend\n',
+    'includes/c.lua': 'local c\ndo\n  c = {\n    first = 1,\n    second = 2,\n  }\nend\n',
+    's.lua': 'b.add()\nreturn c.second\n',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const urls = Object.keys(files).map((name) => pathToFileURL(join(folder, name)));
+  expect(unusedMembers(urls, pathToFileURL(`${folder}/`))).toEqual([
+    'includes/a.lua:7: gives a the member unused, which nothing uses',
+    'includes/b.lua:6: gives b the member count, which nothing uses',
+    'includes/c.lua:4: gives c the member first, which nothing uses',
+  ]);
 });
 
 test('the check of the Lua finds a word that no table has', () => {

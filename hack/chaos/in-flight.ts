@@ -3,6 +3,7 @@ import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { workerKeys } from '../../src/data/membership/worker-directory.ts';
+import { hashFields } from '../../src/data/shard/hash-fields.ts';
 import { recordId } from '../../src/data/shard/record-key.ts';
 import { shardBase } from '../../src/data/shard/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
@@ -129,7 +130,7 @@ export class InFlight {
         for (const history of ['fin', 'dead']) {
           for (let from = '-'; from !== ''; ) {
             const entries = await client.xrange(`${shardBase(this.#prefix, shard)}${history}`, from, '+', 'COUNT', pageSize);
-            for (const [, [kind, key = '']] of entries) if (kind === 'i') ended.add(recordId('msg_', shard, key));
+            for (const [, [kind, key = '']] of entries) if (kind === hashFields.entry.message) ended.add(recordId('msg_', shard, key));
             from = entries.length < pageSize ? '' : `(${entries.at(-1)?.[0]}`;
           }
         }

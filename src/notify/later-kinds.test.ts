@@ -6,6 +6,7 @@ import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { hashFields } from '../data/shard/hash-fields.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -29,25 +30,26 @@ afterAll(async () => {
 });
 
 test('kinds of a later release are passed over and forgotten; what was recorded between and after them is reported', async () => {
+  const { ends } = hashFields;
   const entry = (kind: string) =>
     [
-      'w',
+      ends.organization,
       'org_a',
-      'rt',
+      ends.ownRoute,
       '-',
-      'd',
+      ends.destination,
       'x',
-      'at',
+      ends.atMs,
       Date.now(),
-      'k',
+      ends.kind,
       kind,
-      'n',
+      ends.count,
       1,
-      'm',
+      ends.message,
       '-',
-      'y',
+      ends.details,
       kind === 'm' ? '{"percent":80}' : '[',
-      'x',
+      ends.omitted,
       0,
     ].map(String);
   const kinds = ['zz', '', 'm', 'constructor'];

@@ -21,6 +21,7 @@ import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { hashFields } from '../data/shard/hash-fields.ts';
 import { channelTestTask } from '../data/tasks/channel-test-task.ts';
 import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
@@ -221,7 +222,9 @@ onlyWithPort443('an incident at PagerDuty that is open', () => {
   ])('is resolved when %s', async (_, end) => {
     await opened();
     // Confirmed: what is not is sent again, under the same id.
-    await eventually(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    await eventually(async () =>
+      expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, `${hashFields.alertState.incidentOf}nch_pd`)).toBe(1),
+    );
     end();
     await eventually(() => expect(actions()).toEqual([triggered, resolved]));
     await eventually(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
@@ -229,7 +232,9 @@ onlyWithPort443('an incident at PagerDuty that is open', () => {
 
   test('is resolved by the next worker when none was there', async () => {
     await opened();
-    await eventually(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    await eventually(async () =>
+      expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, `${hashFields.alertState.incidentOf}nch_pd`)).toBe(1),
+    );
     await ends.pop()?.();
     registry.remove('route', 'rte_a');
     registry.remove('notificationChannel', 'nch_pd');

@@ -53,7 +53,7 @@ const unneeded = /^[ \t]*--.*$|^[ \t]+/gm;
 const topLocals = /^local /gm;
 
 /** So many locals at the top of its files a function of the text has before the rest goes into a function of its own. */
-const localsPerFunction = 15;
+const localsPerFunction = 20;
 
 /**
  * Returns the text that Redis is given for an expanded script, less what it does not need. The files after the first locals are in a function that is called

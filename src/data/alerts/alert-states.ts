@@ -165,7 +165,7 @@ export class AlertStates {
 
   /** Makes those of the routes due, and those with incidents at the channels (`*`: at any), whose incidents may have to be closed. Returns whether there are some. */
   async review(shard: number, routeIds: readonly string[], channelIds: readonly string[]): Promise<boolean> {
-    return integer(await this.#run(scripts.review, shard, [routeIds.length, ...routeIds, ...channelIds])) > 0;
+    return integer(await this.#run(scripts.review, shard, [namedArgument({ routes: routeIds, channels: channelIds })])) > 0;
   }
 
   /** Counts entries of a log, confirms what was sent, and returns what is to be sent now. */
@@ -188,8 +188,16 @@ export class AlertStates {
       incidents: incidentsAfter(sent),
       pagers,
       confirmed: [
-        ...sent.map(({ subject, number, decidedAtMs }) => ({ field: `${letters[subject]}x`, number, decidedAtMs })),
-        ...closed.map(({ channelId, number, decidedAtMs }) => ({ field: `z:${channelId}`, number, decidedAtMs })),
+        ...sent.map(({ subject, number, decidedAtMs }) => ({
+          field: letters[subject] + hashFields.alertState.sending,
+          number,
+          decidedAtMs,
+        })),
+        ...closed.map(({ channelId, number, decidedAtMs }) => ({
+          field: hashFields.alertState.closingOf + channelId,
+          number,
+          decidedAtMs,
+        })),
       ],
       entries: log.entries,
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { type AlertDecision, type AlertRules, AlertStates, type DueAlert, type EndEntry } from './alert-states.ts';
 
 const log = { shard: 1, marker: 'marker' };
@@ -32,6 +33,8 @@ const entry = (id: string, kind: string): EndEntry => ({
   count: 1,
   messageId: '-',
 });
+const { alertState } = hashFields;
+
 const decide = (entries: readonly EndEntry[], alerts: readonly DueAlert[] = []): Promise<AlertDecision> =>
   states.decide(0, rules, { ...log, entries }, { alerts });
 const subjects = ({ alerts }: AlertDecision): string[] => alerts.map(({ subject }) => subject);
@@ -39,15 +42,15 @@ const subjects = ({ alerts }: AlertDecision): string[] => alerts.map(({ subject 
 test('an entry of a log counts whose number a failover has set back', async () => {
   expect(subjects(await decide([entry('1040-5000', 'o')]))).toEqual(['opened']);
   expect(subjects(await decide([entry('1001-9000', 'c'), entry('1002-9000', 'o'), entry('1033-9001', 'c')]))).toEqual(['opened', 'closed']);
-  expect(await redis.client.hget('test:{s0}:al:rte_a', 'o:dst_a')).toBeNull();
+  expect(await redis.client.hget('test:{s0}:al:rte_a', `${alertState.openCircuitOf}dst_a`)).toBeNull();
 });
 
 test('an entry of a log counts once, however often it is read, also of a release that remembers its number alone', async () => {
   const { alerts } = await decide([entry('1040-5000', 'o')]);
   expect(alerts).toMatchObject([{ subject: 'opened', count: 1 }]);
   expect((await decide([entry('1040-5000', 'o')], alerts)).alerts).toEqual([]);
-  expect(await redis.client.hget('test:{s0}:al:rte_a', 'p1')).toBe('marker 1040');
-  await redis.client.hset('test:{s0}:al:rte_a', 'p1', 'marker 1042');
+  expect(await redis.client.hget('test:{s0}:al:rte_a', `${alertState.positionOf}1`)).toBe('marker 1040');
+  await redis.client.hset('test:{s0}:al:rte_a', `${alertState.positionOf}1`, 'marker 1042');
   expect((await decide([entry('1040-5000', 'o'), entry('1042-6000', 'c')])).alerts).toEqual([]);
   expect(subjects(await decide([entry('1043-6001', 'c')]))).toEqual(['closed']);
 });

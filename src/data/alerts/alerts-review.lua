@@ -2,24 +2,25 @@
 -- Makes routes due that have an incident open: after a change of them, or of the channel where it is open, it may have to be closed.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] number of routes, then routes, then channels; the channel `*` stands for all.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): routes; channels; the channel `*` stands for all.
 -- Reply: how many routes are due.
 -- @include "../shard/includes/shard.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local routes, channels = {}, {}
-local last_route = 1 + tonumber(ARGV[1])
-for k = 2, last_route do
-  for _, field in ipairs(call('HKEYS', P .. 'al:' .. ARGV[k])) do
-    routes[ARGV[k]] = routes[ARGV[k]] or string.find(field, '^i:') ~= nil
+local look = decoded(ARGV[1])
+for _, route in ipairs(look.routes) do
+  for _, field in ipairs(call('HKEYS', P .. 'al:' .. route)) do
+    routes[route] = routes[route] or string.sub(field, 1, 2) == F.alert_state.incident_of
   end
 end
-for k = last_route + 1, #ARGV do
-  channels[ARGV[k]] = true
+for _, channel in ipairs(look.channels) do
+  channels[channel] = true
 end
 if next(channels) then
   for _, incident in ipairs(call('SMEMBERS', P .. 'incidents')) do
     local channel, route = string.match(incident, '^(%S+) (%S+)$')
-    if call('HEXISTS', P .. 'al:' .. route, 'i:' .. channel) == 0 then
+    if call('HEXISTS', P .. 'al:' .. route, F.alert_state.incident_of .. channel) == 0 then
       -- The route is forgotten.
       call('SREM', P .. 'incidents', incident)
     elseif channels['*'] or channels[channel] then

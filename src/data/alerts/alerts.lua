@@ -16,13 +16,8 @@
 -- Reply: {ms until the next call is due or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
 -- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
 --
--- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
--- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <number>` and t<shard> `<number>
--- <ms>` of the entry up to which all are counted (earlier releases write p<shard> alone); per letter (f failed, s succeeded, r recovered, o circuit opened, c
--- closed)
--- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
--- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
--- `<channel> <route>`, `alerts` sorted set of the routes by when they are due.
+-- `al:<route>` hash: F.alerts has what waits, F.alert_state the rest; earlier releases write no time of a position. `alr:<organization>` set of the routes that
+-- have one, `incidents` set `<channel> <route>`, `alerts` sorted set of the routes by when they are due.
 -- @include "../shard/includes/shard.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 
@@ -30,7 +25,7 @@ local given = decoded(ARGV[1])
 local route, wanted = given.route, given.wanted
 local threshold, window_ms, again_ms = given.failure_threshold, given.window_ms, given.confirm_ms
 local key = P .. 'al:' .. route
-local org = given.org ~= '' and given.org or call('HGET', key, 'org') or ''
+local org = given.org ~= '' and given.org or call('HGET', key, F.alert_state.organization) or ''
 local letters = { F.alerts.failed, F.alerts.succeeded, F.alerts.recovered, F.alerts.opened, F.alerts.closed }
 
 local state = {}
@@ -72,24 +67,24 @@ local function occur(letter, count, first, last, destination, message)
 end
 
 local function count_failures(destination, at, count, message)
-  local before, since = string.match(state['n:' .. destination] or '', '^(%d+) (%d+)$')
+  local before, since = string.match(state[F.alert_state.failures_of .. destination] or '', '^(%d+) (%d+)$')
   local total, first = tonumber(before or '0') + count, since or at
-  set('n:' .. destination, whole(total) .. ' ' .. first)
-  if state['a:' .. destination] then
+  set(F.alert_state.failures_of .. destination, whole(total) .. ' ' .. first)
+  if state[F.alert_state.alerted_of .. destination] then
     occur(F.alerts.failed, count, at, at, destination, message)
   elseif total >= threshold then
-    set('a:' .. destination, '1')
+    set(F.alert_state.alerted_of .. destination, '1')
     occur(F.alerts.failed, total, first, at, destination, message)
   end
 end
 
 local function count_successes(destination, at, count, message)
-  unset('n:' .. destination)
+  unset(F.alert_state.failures_of .. destination)
   occur(F.alerts.succeeded, count, at, at, destination, message)
-  if state['a:' .. destination] or state.g then
-    unset('a:' .. destination)
-    if not has_any('a:') then
-      unset('g')
+  if state[F.alert_state.alerted_of .. destination] or state[F.alert_state.departed_broken] then
+    unset(F.alert_state.alerted_of .. destination)
+    if not has_any(F.alert_state.alerted_of) then
+      unset(F.alert_state.departed_broken)
       occur(F.alerts.recovered, 1, at, at, destination, message)
     end
   end
@@ -100,24 +95,26 @@ local destinations = {}
 for _, destination in ipairs(given.destinations) do
   destinations[destination] = true
 end
+local of_destination = { [F.alert_state.failures_of] = true, [F.alert_state.alerted_of] = true, [F.alert_state.open_circuit_of] = true }
 local function forget_departed()
   local was_broken = false
   for field in pairs(state) do
-    local kind, destination = string.match(field, '^([nao]):(.+)$')
-    if destination and not destinations[destination] then
+    local kind = string.sub(field, 1, 2)
+    if of_destination[kind] and not destinations[string.sub(field, 3)] then
       unset(field)
-      was_broken = was_broken or kind ~= 'n'
+      was_broken = was_broken or kind ~= F.alert_state.failures_of
     end
   end
   if was_broken then
-    set('g', '1')
+    set(F.alert_state.departed_broken, '1')
   end
 end
 
 -- What is left of a route that wants no alerts: its incidents.
 local function forget_alerts()
   for field in pairs(state) do
-    if not string.find(field, '^[iz]:') then
+    local kind = string.sub(field, 1, 2)
+    if kind ~= F.alert_state.incident_of and kind ~= F.alert_state.closing_of then
       unset(field)
     end
   end
@@ -130,25 +127,25 @@ local function note_incidents()
   end
   for channel, incident_key in pairs(keys) do
     if given.incidents == 'opened' then
-      set('i:' .. channel, incident_key)
-      unset('z:' .. channel)
+      set(F.alert_state.incident_of .. channel, incident_key)
+      unset(F.alert_state.closing_of .. channel)
       call('SADD', P .. 'incidents', channel .. ' ' .. route)
-    elseif given.incidents == 'closed' and state['i:' .. channel] then
-      unset('i:' .. channel)
+    elseif given.incidents == 'closed' and state[F.alert_state.incident_of .. channel] then
+      unset(F.alert_state.incident_of .. channel)
       call('SREM', P .. 'incidents', channel .. ' ' .. route)
     end
   end
   local left = {}
   for field, incident_key in pairs(state) do
-    local channel = string.match(field, '^i:(.+)$')
+    local channel = string.match(field, '^' .. F.alert_state.incident_of .. '(.+)$')
     if channel and not keys[channel] then
       left[channel] = incident_key
     end
   end
   for channel, incident_key in pairs(left) do
-    unset('i:' .. channel)
+    unset(F.alert_state.incident_of .. channel)
     call('SREM', P .. 'incidents', channel .. ' ' .. route)
-    set('z:' .. channel, counter() .. ' ' .. whole(now) .. ' ' .. incident_key)
+    set(F.alert_state.closing_of .. channel, counter() .. ' ' .. whole(now) .. ' ' .. incident_key)
   end
 end
 
@@ -160,15 +157,15 @@ note_incidents()
 
 for _, each in ipairs(given.confirmed) do
   local field = each.field
-  local number, decided = string.match(state[field] or '', string.sub(field, 1, 2) == 'z:' and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
+  local number, decided = string.match(state[field] or '', string.sub(field, 1, 2) == F.alert_state.closing_of and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
   -- A failover may give a number out twice, at different times.
   if number == each.number and decided == whole(each.decided_at_ms) then
     unset(field)
   end
 end
 
-local position = 'p' .. given.log.shard
-local position_time = 't' .. given.log.shard
+local position = F.alert_state.position_of .. given.log.shard
+local position_time = F.alert_state.position_time_of .. given.log.shard
 local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
 counted = marker == given.log.marker and tonumber(counted) or -1
 local timed, counted_ms = string.match(state[position_time] or '', '^(%d+) (%d+)$')
@@ -196,10 +193,10 @@ for _, each in ipairs(wanted == '' and {} or given.entries) do
     elseif kind == 's' then
       count_successes(destination, at, count, message)
     elseif kind == 'o' then
-      set('o:' .. destination, '1')
+      set(F.alert_state.open_circuit_of .. destination, '1')
       occur(F.alerts.opened, 1, at, at, destination, message)
-    elseif state['o:' .. destination] then
-      unset('o:' .. destination)
+    elseif state[F.alert_state.open_circuit_of .. destination] then
+      unset(F.alert_state.open_circuit_of .. destination)
       occur(F.alerts.closed, 1, at, at, destination, message)
     end
   end
@@ -211,29 +208,29 @@ end
 
 forget_departed()
 
-local broken = (has_any('a:') or has_any('o:') or state.g) and '1' or '0'
+local broken = (has_any(F.alert_state.alerted_of) or has_any(F.alert_state.open_circuit_of) or state[F.alert_state.departed_broken]) and '1' or '0'
 local sent, due = {}, nil
 local function look_at(ms)
   due = due and math.min(due, ms) or ms
 end
 local function ends_at(letter)
-  local ms = tonumber(state[letter .. 'w'] or '0')
+  local ms = tonumber(state[letter .. F.alert_state.window_end] or '0')
   -- A clock that was set back must not hold alerts up.
   return ms > now + window_ms and 0 or ms
 end
 for _, letter in ipairs(letters) do
   if not string.find(wanted, letter, 1, true) then
     unset(letter)
-    unset(letter .. 'x')
+    unset(letter .. F.alert_state.sending)
   end
-  if state[letter] and not state[letter .. 'x'] and ends_at(letter) <= now then
-    set(letter .. 'x', counter() .. ' ' .. broken .. ' ' .. whole(now) .. ' ' .. state[letter])
-    set(letter .. 'w', whole(now + window_ms))
+  if state[letter] and not state[letter .. F.alert_state.sending] and ends_at(letter) <= now then
+    set(letter .. F.alert_state.sending, counter() .. ' ' .. broken .. ' ' .. whole(now) .. ' ' .. state[letter])
+    set(letter .. F.alert_state.window_end, whole(now + window_ms))
     unset(letter)
   end
-  if state[letter .. 'x'] then
+  if state[letter .. F.alert_state.sending] then
     local alert = { letter }
-    for part in string.gmatch(state[letter .. 'x'], '%S+') do
+    for part in string.gmatch(state[letter .. F.alert_state.sending], '%S+') do
       alert[#alert + 1] = part
     end
     sent[#sent + 1] = alert
@@ -245,7 +242,7 @@ end
 
 local closed = {}
 for field, value in pairs(state) do
-  local channel = string.match(field, '^z:(.+)$')
+  local channel = string.match(field, '^' .. F.alert_state.closing_of .. '(.+)$')
   if channel then
     local number, ms, incident_key = string.match(value, '^(%d+) (%d+) (.*)$')
     closed[#closed + 1] = { channel, number, ms, incident_key }
@@ -257,7 +254,7 @@ if wanted == '' and #closed == 0 then
   call('DEL', key)
   call('SREM', P .. 'alr:' .. org, route)
 elseif next(state) then
-  set('org', org)
+  set(F.alert_state.organization, org)
   call('SADD', P .. 'alr:' .. org, route)
 end
 if due then

@@ -3,6 +3,7 @@ import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts'
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { AlertStates } from './alert-states.ts';
 
 /** The share of an organization in the log of ended messages (`../queue/includes/ends.lua`). Alerts are made from that log. */
@@ -22,7 +23,9 @@ async function end(org: string, outcome: Outcome = dead): Promise<number> {
 
 async function fill(count: number): Promise<void> {
   const chain = suite.redis.client.pipeline();
-  for (let i = 0; i < count; i++) chain.xadd(log, `0-${i + 1}`, 'r', 'rte_x', 'd', 'dst_x', 'at', 1, 'k', 'f', 'n', 1, 'm', '-');
+  const { route, destination, atMs, kind, count: many, message } = hashFields.ends;
+  const entry = [route, 'rte_x', destination, 'dst_x', atMs, 1, kind, 'f', many, 1, message, '-'];
+  for (let i = 0; i < count; i++) chain.xadd(log, `0-${i + 1}`, ...entry);
   await chain.exec();
 }
 

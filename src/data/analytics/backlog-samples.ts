@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 import type { BacklogSamples } from './series-scope.ts';
 
@@ -14,7 +15,7 @@ export async function readBacklogSamples(
   const samples: (BacklogSamples | null)[] = [];
   const read = async (name: string): Promise<BacklogSamples | null> => {
     const [count, stored] = await Promise.all([
-      redis.hget(keys.backlogs('', name), 'n'),
+      redis.hget(keys.backlogs('', name), hashFields.backlogs.samples),
       redis.hmget(keys.backlogs(org, name), ...fields),
     ]).catch(throwUnavailable);
     if (count === null) return null;

@@ -186,7 +186,7 @@ describe('a batch', () => {
 
   test('a batch whose member is also queued is found', async () => {
     await redis.client.xgroup('CREATE', `${base}w:1`, 'g', '0', 'MKSTREAM');
-    await redis.client.xadd(`${base}w:1`, '1000-1', 'i', member);
+    await redis.client.xadd(`${base}w:1`, '1000-1', hashFields.entry.message, member);
     await redis.client.zadd(`${base}ready:org_a`, 1, '1');
     await redis.client.zadd(`${base}ready`, 1, 'org_a');
     expect(await complaintOf(member)).toEqual(['is queued and in a batch']);

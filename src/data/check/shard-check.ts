@@ -196,7 +196,7 @@ class ShardWalk {
 
   async #walkHistory(name: string, place: string): Promise<void> {
     await this.#pages(`${this.#base}${name}`, (_, [kind, id = '']) => {
-      if (kind === 'i') this.#note(id, place);
+      if (kind === hashFields.entry.message) this.#note(id, place);
     });
   }
 

@@ -61,16 +61,21 @@ export class CronRuns {
 
   /** Per job the time up to which its slots are claimed; `isNew`: it was not known with this revision, and nothing is made up. */
   async seen(jobs: readonly { id: string; revision: string }[], nowMs: number): Promise<{ claimedMs: number; isNew: boolean }[]> {
-    const args = jobs.flatMap(({ id, revision }) => [id, revision]);
-    const slots = list(await this.#run(seenScript, [this.#keys.slots], [nowMs, ...args])).map(integer);
+    const known = namedArgument({ nowMs, jobs: jobs.map(({ id, revision }) => ({ id, revision })) });
+    const slots = list(await this.#run(seenScript, [this.#keys.slots], [known])).map(integer);
     return slots.map((slot) => ({ claimedMs: Math.abs(slot), isNew: slot < 0 }));
   }
 
   /** Queues the runs of unclaimed slots, each for the pool of its organization; returns how many. At most 100 at a time. */
   async claim(claims: readonly CronClaim[]): Promise<number> {
     const { slots, last, waiting, ready, bell, base, pools } = this.#keys;
-    const args = claims.flatMap((claim) => [claim.jobId, claim.org, claim.slotMs, claim.revision, claim.id, runText(claim)]);
-    const queued = list(await this.#run(claimScript, [slots, last, waiting, ready, bell, `${base}q:`, pools], args));
+    const named = claims.map((claim) => {
+      const { jobId, org, slotMs, revision, id } = claim;
+      return { job: jobId, org, slotMs, revision, run: id, text: runText(claim) };
+    });
+    const queued = list(
+      await this.#run(claimScript, [slots, last, waiting, ready, bell, `${base}q:`, pools], [namedArgument({ claims: named })]),
+    );
     return queued.map(integer).filter((each) => each === 1).length;
   }
 
@@ -78,7 +83,7 @@ export class CronRuns {
   async take(token: string, count: number, without: readonly string[]): Promise<{ runs: CronRun[]; hasMore: boolean }> {
     const { ready, waiting, runs, held, ran, bell, take, base, last } = this.#keys;
     const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last];
-    const [more, ...taken] = list(await this.#run(takeScript, keys, [count, lostAfterMs, this.#mark, ...without]));
+    const [more, ...taken] = list(await this.#run(takeScript, keys, [namedArgument({ count, lostAfterMs, mark: this.#mark, without })]));
     return { runs: taken.map((each) => parseRun(text(each))), hasMore: integer(more) === 1 };
   }
 

@@ -3,23 +3,25 @@
 --
 -- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`;
 -- see `cron-keys.ts`.
--- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3] mark of the pool (`pool-mark.ts`),
--- [4…] organizations that get no more here.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): count: how many at most; lost_after_ms: how long after its own time a run counts as lost; mark of the pool
+-- (`pool-mark.ts`); without: organizations that get no more here.
 -- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it returns the same runs.
 -- @include "../tasks/includes/bounded-bell.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 local call = redis.call
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local mark = ARGV[3]
+local asked = decoded(ARGV[1])
+local mark = asked.mark
 local ready = KEYS[1] .. mark
 local blocked = {}
-for i = 4, #ARGV do
-  blocked[ARGV[i]] = true
+for _, org in ipairs(asked.without) do
+  blocked[org] = true
 end
 local taken = call('LRANGE', KEYS[7], 0, -1)
 -- How many in a row get nothing: when all do, nothing is left to give.
 local passed = 0
-while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
+while #taken < asked.count and passed < call('LLEN', ready) do
   local org = call('LPOP', ready)
   if blocked[org] then
     call('RPUSH', ready, org)
@@ -38,7 +40,7 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
       end
       call('HDEL', KEYS[2], job)
       call('HSET', KEYS[3], id, run)
-      call('ZADD', KEYS[4], now + tonumber(timeout) + tonumber(ARGV[2]), id)
+      call('ZADD', KEYS[4], now + tonumber(timeout) + asked.lost_after_ms, id)
       call('HSET', KEYS[5], job, string.format('%.0f', now))
       call('RPUSH', KEYS[7], run)
       call('PEXPIRE', KEYS[7], 60000)
@@ -48,7 +50,7 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
 end
 local more = false
 -- An organization is in `ready` once: one more than get nothing shows whether another is there.
-local waiting = call('LRANGE', ready, 0, #ARGV - 3)
+local waiting = call('LRANGE', ready, 0, #asked.without)
 for _, org in ipairs(waiting) do
   more = more or not blocked[org]
 end

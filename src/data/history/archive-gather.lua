@@ -15,7 +15,7 @@ local last = call('HGET', ctl, F.control.archive_position)
 local entries = call('XRANGE', P .. 'fin', last and '(' .. last or '-', '+', 'COUNT', budget)
 local moved = 0
 for k, entry in ipairs(entries) do
-  local org = entry[2][1] == 'i' and archive_of(entry[2][2])
+  local org = entry[2][1] == F.entry.message and archive_of(entry[2][2])
   if org then
     moved = moved + move_to_archive(org, entry[1], entry[2][2])
   end

@@ -2,21 +2,23 @@
 -- Gives out an organization of the pool whose archive has something to write. No other worker gets it until the time is over.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] for how long (ms), [2] mark of the pool (../shard/includes/pools.lua), [3] how many organizations to read at most, then those that the caller is
--- writing already.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): hold_ms: for how long; mark of the pool (../shard/includes/pools.lua);
+-- max_looks: how many organizations to read at most; busy: those that the caller is writing already.
 -- Reply: {organization, destination or ''}, or nil: there is none among those that were read. The next call continues behind them.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/pools.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 local page = 100
 local is_busy = {}
-for k = 4, #ARGV do
-  is_busy[ARGV[k]] = true
+local asked = decoded(ARGV[1])
+for _, org in ipairs(asked.busy) do
+  is_busy[org] = true
 end
 -- Those of a pool without workers may be many: they stay at the head.
-local cursor = F.control.archives_passed .. ARGV[2]
+local cursor = F.control.archives_passed .. asked.mark
 local passed = tonumber(call('HGET', ctl, cursor) or '0')
-local most = tonumber(ARGV[3])
+local most = asked.max_looks
 local is_behind = passed > 0
 while most > 0 do
   local count = math.min(page, most)
@@ -25,10 +27,10 @@ while most > 0 do
     local destination = call('HGET', P .. 'arc', org)
     if not destination then
       call('ZREM', P .. 'az', org)
-    elseif is_busy[org] or mark_of(org) ~= ARGV[2] then
+    elseif is_busy[org] or mark_of(org) ~= asked.mark then
       passed = passed + 1
     else
-      local until_ms = whole(now + tonumber(ARGV[1]))
+      local until_ms = whole(now + asked.hold_ms)
       call('ZADD', P .. 'az', until_ms, org)
       call('HSET', P .. 'ar:' .. org, F.archive.lease_end_ms, until_ms)
       return { org, destination }

@@ -3,7 +3,8 @@
 -- cancel is noted (cancelled.lua); it ends instead of being tried again.
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the one where the messages are now.
--- ARGV[1] organization, [2] who cancels, a name without line feeds; then per message: message, `<lane>/<entry>` where it is in a lane, or '' for not known.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org; who cancels, a name without line feeds; messages {id, place:
+-- `<lane>/<entry>` where it is in a lane, or '' for not known}.
 -- Reply: per message `done` cancelled, or it was before; `noted`; `ended` it had ended; `gone` the organization has no such message here; `moved` it is in
 -- another shard, or on its way there; or where it is to be looked for: `seek <target>`, with ` r` when the target has a lane of retries.
 -- @include "../shard/includes/shard.lua"
@@ -16,8 +17,10 @@
 -- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/leave-batch.lua"
 -- @include "../queue/includes/leave-lane.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local org, who = ARGV[1], ARGV[2]
+local asked = decoded(ARGV[1])
+local org, who = asked.org, asked.who
 -- The script that gives a message its last stamp usually queues it, too: its entry has one of the next numbers of the shard.
 local entries_near = 4
 
@@ -74,7 +77,7 @@ local function cancel(id, place)
     end
     return 'noted'
   end
-  if not retry_over(n, id) then
+  if not retries.remove(n, id) then
     -- A place that a search has found comes first: a worker that supports no deadlines leaves the noted entry as it was.
     local lane, entry = place_in_lanes(id, n, m[7] or m[6], place ~= '' and place or m[8] or '', t[2])
     if not lane then
@@ -88,10 +91,10 @@ local function cancel(id, place)
 end
 
 local outcomes = {}
-for k = 3, #ARGV, 2 do
-  outcomes[#outcomes + 1] = cancel(ARGV[k], ARGV[k + 1])
+for _, message in ipairs(asked.messages) do
+  outcomes[#outcomes + 1] = cancel(message.id, message.place)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()

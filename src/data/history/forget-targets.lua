@@ -3,12 +3,14 @@
 -- it whose they are.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization; then per target route, destination (may be ''), 1 when the route and 1 when the destination is gone.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org; targets {route, destination, which may be '', is_route_gone, is_destination_gone}.
 -- Reply: how many were removed.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local org = ARGV[1]
+local gone = decoded(ARGV[1])
+local org = gone.org
 
 local function is_used(n, route, destination)
   local index = P .. 'i:' .. (destination ~= '' and destination or route)
@@ -53,19 +55,19 @@ local function leave_limiter(n, destination)
 end
 
 local removed = 0
-for k = 2, #ARGV, 4 do
-  local route, destination = ARGV[k], ARGV[k + 1]
+for _, target in ipairs(gone.targets) do
+  local route, destination = target.route, target.destination
   local name = route .. ' ' .. destination
   local n = call('HGET', P .. 'tn:' .. org, name)
   if n and not is_used(n, route, destination) then
     remove_target(n)
     call('HDEL', P .. 'tn:' .. org, name)
-    if ARGV[k + 3] == '1' then
+    if target.is_destination_gone then
       remove_limiter(destination)
     elseif destination ~= '' then
       leave_limiter(n, destination)
     end
-    if ARGV[k + 2] == '1' then
+    if target.is_route_gone then
       remove_limiter(route)
       call('HDEL', P .. 'un:' .. org, '*' .. route)
     end

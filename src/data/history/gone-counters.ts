@@ -1,4 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { GoneIds } from '../shard/messages.ts';
 import { integer } from '../shard/script-reply.ts';
@@ -45,14 +46,18 @@ async function forgetTargetsOf(
 ): Promise<number> {
   const targets = names.map((name) => name.split(' '));
   const gone = await goneOf(targets.flat().filter((id) => id !== ''));
-  const isGone = (id: string): number => (gone.has(id) ? 1 : 0);
   const args = targets
     .filter(([route = '', destination = '']) => gone.has(route) || gone.has(destination))
-    .map(([route = '', destination = '']) => [route, destination, isGone(route), isGone(destination)]);
+    .map(([route = '', destination = '']) => ({
+      route,
+      destination,
+      isRouteGone: gone.has(route),
+      isDestinationGone: gone.has(destination),
+    }));
   let forgotten = 0;
   for (let first = 0; first < args.length; first += targetsPerStep) {
-    const step = args.slice(first, first + targetsPerStep);
-    forgotten += integer(await forgetTargets.run(redis, keys.declared, [org, ...step.flat()]).catch(throwUnavailable));
+    const some = namedArgument({ org, targets: args.slice(first, first + targetsPerStep) });
+    forgotten += integer(await forgetTargets.run(redis, keys.declared, [some]).catch(throwUnavailable));
   }
   return forgotten;
 }

@@ -106,7 +106,7 @@ export class MessageArchive {
    * among a few hundred; the next call continues after them.
    */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
-    const reply = await this.#run(scripts.take, [holdMs, this.#mark, maxLookedAt, ...busy]);
+    const reply = await this.#run(scripts.take, [namedArgument({ holdMs, mark: this.#mark, maxLooks: maxLookedAt, busy })]);
     if (reply === null) return null;
     const [org, destination] = list(reply).map(text);
     return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };

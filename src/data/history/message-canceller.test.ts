@@ -284,7 +284,7 @@ test('a long lane whose entries are anywhere is looked through for all of its me
   const entries = (await redis.client.xrange(`${base}w:${n}`, '-', '+')).map(([, [, key = '']]) => key);
   await redis.client.xtrim(`${base}w:${n}`, 'MAXLEN', 0);
   let number = 10_000_000;
-  for (const key of entries.toReversed()) await redis.client.xadd(`${base}w:${n}`, `${++number}-1`, 'i', key);
+  for (const key of entries.toReversed()) await redis.client.xadd(`${base}w:${n}`, `${++number}-1`, hashFields.entry.message, key);
   const some = ids.filter((_, k) => k % 25 === 0);
   expect(new Set(await cancel(...some))).toEqual(new Set(['cancelled']));
   expect(await redis.client.xlen(`${base}w:${n}`)).toBe(2400);

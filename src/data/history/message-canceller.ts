@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { CancelResult, DeliveryStatus } from '../shard/messages.ts';
 import { recordKey } from '../shard/record-key.ts';
@@ -113,9 +114,9 @@ export class RedisMessageCanceller {
     const results = new Map<string, StepResult>();
     for (let first = 0; first < ids.length; first += messagesPerCall) {
       const some = ids.slice(first, first + messagesPerCall);
-      const args = some.flatMap((id) => [recordKey(id, shard) ?? '', places.get(id) ?? '']);
+      const messages = some.map((id) => ({ id: recordKey(id, shard) ?? '', place: places.get(id) ?? '' }));
       const reply = await cancelScript
-        .run(this.#redis, shardKeys(this.#prefix, shard).declared, [org, who, ...args])
+        .run(this.#redis, shardKeys(this.#prefix, shard).declared, [namedArgument({ org, who, messages })])
         .catch(throwUnavailable);
       for (const [i, each] of list(reply).entries()) results.set(some[i] ?? '', resultOf(text(each)));
     }
@@ -131,7 +132,7 @@ export class RedisMessageCanceller {
         const open = sought.filter(({ id, lanes }) => lanes.includes(lane) && !places.has(id));
         if (open.length === 0 || performance.now() > untilMs) break;
         const byKey = new Map(open.map(({ id }) => [recordKey(id, shard) ?? '', id]));
-        const args = [lane, before, entriesPerCall, ...byKey.keys()];
+        const args = [namedArgument({ lane, before, count: entriesPerCall, messages: [...byKey.keys()] })];
         const [last, ...found] = list(
           await findScript.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable),
         ).map(text);

@@ -171,16 +171,17 @@ export class RedisMessageReplayer {
     const counts = new Map<string, number>();
     const all = await Promise.all(Array.from({ length: this.#shards() }, (_, shard) => this.#deadLetters(shard, org)));
     for (const [field, count] of all.flat()) counts.set(field, (counts.get(field) ?? 0) + count);
+    const { deadLetters } = hashFields;
     const byReason: DeadLetterStats['byReason'] = {};
     let total = 0;
     for (const reason of deadLetterReasons) {
-      const count = counts.get(`r ${reason}`) ?? 0;
+      const count = counts.get(deadLetters.ofReason + reason) ?? 0;
       total += count;
       if (count > 0) byReason[reason] = count;
     }
     const topDestinations = [...counts]
-      .filter(([field]) => field.startsWith('d '))
-      .map(([field, count]) => ({ destinationId: field.slice(2), count }))
+      .filter(([field]) => field.startsWith(deadLetters.ofDestination))
+      .map(([field, count]) => ({ destinationId: field.slice(deadLetters.ofDestination.length), count }))
       .sort((one, other) => other.count - one.count || (one.destinationId < other.destinationId ? -1 : 1))
       .slice(0, topCount);
     return { total, byReason, topDestinations };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { derivedTimedId } from '../../core/ids.ts';
 import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { homeShard, recordKey } from '../shard/record-key.ts';
 import { list } from '../shard/script-reply.ts';
@@ -52,9 +53,9 @@ export async function replayMessages(
   const outcomes: ReplayOutcome[] = [];
   for (let first = 0; first < pairs.length; first += replaysPerCall) {
     const some = pairs.slice(first, first + replaysPerCall);
-    const args = some.flatMap(({ id, newId }) => [recordKey(id, shard) ?? '', recordKey(newId, shard) ?? '', id]);
+    const messages = some.map(({ id, newId }) => ({ old: recordKey(id, shard) ?? '', new: recordKey(newId, shard) ?? '', id }));
     const reply = await replayScript
-      .run(redis, shardKeys(prefix, shard).declared, [pace?.maxWaiting ?? '', elsewhere, ...args])
+      .run(redis, shardKeys(prefix, shard).declared, [namedArgument({ maxWaiting: pace?.maxWaiting, elsewhere, messages })])
       .catch(throwUnavailable);
     if (reply === 'full') throw new RedisFull();
     outcomes.push(...list(reply).map((each) => outcome.parse(each)));

@@ -2,8 +2,9 @@
 -- Makes new messages of the same events for the first targets of messages that have ended. Without allow-oom, as accept.lua.
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the old messages and of the new ones.
--- ARGV[1] most messages that may wait at a target for a replay that is paced, or '' for one that is not; [2] where all of them go instead:
--- `<shard>/<destination>`, which the caller has judged, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay are in the lane of retries, unless their target forms batches.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): max_waiting: how many messages may wait at a target for a replay that is paced,
+-- nil for one that is not; elsewhere: where all of them go instead, `<shard>/<destination>`, which the caller has judged, or ''; messages, at most 50, {old,
+-- new, id of the old one}. New messages of a paced replay are in the lane of retries, unless their target forms batches.
 -- Reply: per message one of
 --   1            made, also by an earlier call with the same arguments
 --   `gone`       there is no such message, or no target for it
@@ -23,9 +24,11 @@
 -- @include "../queue/includes/intern.lua"
 -- @include "../queue/includes/failover.lua"
 -- @include "../shard/includes/order.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local max_waiting = tonumber(ARGV[1])
-local other_shard, other_destination = string.match(ARGV[2], '^(%d+)/(.+)$')
+local asked = decoded(ARGV[1])
+local max_waiting = asked.max_waiting
+local other_shard, other_destination = string.match(asked.elsewhere, '^(%d+)/(.+)$')
 -- While the circuit is not closed: as many as it takes for a probe.
 local max_probes = 2
 
@@ -84,8 +87,8 @@ local function place_of(t)
 end
 
 local outcomes, pending = {}, {}
-for k = 3, #ARGV, 3 do
-  local at, old, new = k / 3, ARGV[k], ARGV[k + 1]
+for at, message in ipairs(asked.messages) do
+  local old, new = message.old, message.new
   if call('EXISTS', P .. 'm:' .. new) == 1 then
     outcomes[at] = 1
   else
@@ -104,7 +107,7 @@ for k = 3, #ARGV, 3 do
         require_lane(t[1], t[2], t[3])
         require_lane(t[1], t[2], other_destination or t[3])
         outcomes[at] = 1
-        pending[#pending + 1] = { old = old, new = new, id = ARGV[k + 2], m = m, n = n, t = t }
+        pending[#pending + 1] = { old = old, new = new, id = message.id, m = m, n = n, t = t }
       end
     end
   end
@@ -144,7 +147,7 @@ for _, each in ipairs(pending) do
     call('HSET', P .. 'm:' .. new, F.message.has_output, m[5])
   end
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 activate_all(touched)

@@ -5,6 +5,6 @@
 -- Reply: 1.
 -- @include "../shard/includes/count.lua"
 
-count_held_back(ARGV[1], ARGV[2], 1)
-write_counts()
+counters.held_back(ARGV[1], ARGV[2], 1)
+counters.write()
 return 1

@@ -2,18 +2,15 @@
 -- KEYS[1]  hash: key → `c|token|request|end in ms` while claimed, `a|request|answer` once answered; `#bytes` → bytes of the answers
 -- KEYS[2]  sorted set: key → when it is forgotten, in milliseconds since the epoch
 -- KEYS[3]  the same of those that are spare: whose answer can be found out again without it
--- ARGV[1]  the key
--- ARGV[2]  token of the claim
--- ARGV[3]  digest of the request
--- ARGV[4]  how long the claim holds, in milliseconds
--- ARGV[5]  how long a key is kept, in milliseconds
--- ARGV[6]  bytes of an organization beyond which those that are spare are forgotten early
--- ARGV[7]  bytes beyond which no new key is taken
--- Answers {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
+-- ARGV[1]  by name (namedArgument in src/redis/script.ts): key; token of the claim; request: its digest; claim_ms: how long the claim holds; kept_ms: how long a key
+--          is kept; spare_bytes of an organization beyond which those that are spare are forgotten early; max_bytes beyond which no new key is taken
+-- Reply: {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
 -- | {'full', ms until the oldest key is forgotten}
+-- @include "../../redis/scripts/includes/json.lua"
+
 local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
-local key, own, request = ARGV[1], ARGV[2], ARGV[3]
-local spare_bytes, max_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+local claim = decoded(ARGV[1])
+local key, own, request = claim.key, claim.token, claim.request
 -- What a key takes beside its answer.
 local key_bytes = 300
 local time = redis.call('TIME')
@@ -65,21 +62,21 @@ for _ = 1, 8 do
 end
 for _ = 1, 8 do
   local oldest = redis.call('ZRANGE', spare, 0, 0)
-  if not oldest[1] or bytes() < spare_bytes then
+  if not oldest[1] or bytes() < claim.spare_bytes then
     break
   end
   forget(oldest[1])
 end
-if not stored and bytes() >= max_bytes then
+if not stored and bytes() >= claim.max_bytes then
   local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
   if oldest[1] and tonumber(oldest[2]) > now then
     return {'full', tonumber(oldest[2]) - now}
   end
 end
 forget(key)
-redis.call('HSET', answers, key, table.concat({'c', own, request, now + tonumber(ARGV[4])}, '|'))
-redis.call('ZADD', order, now + tonumber(ARGV[5]), key)
+redis.call('HSET', answers, key, table.concat({'c', own, request, string.format('%.0f', now + claim.claim_ms)}, '|'))
+redis.call('ZADD', order, string.format('%.0f', now + claim.kept_ms), key)
 for i = 1, 3 do
-  redis.call('PEXPIRE', KEYS[i], ARGV[5])
+  redis.call('PEXPIRE', KEYS[i], string.format('%.0f', claim.kept_ms))
 end
 return {'claimed', has_run_out}

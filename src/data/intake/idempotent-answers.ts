@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 
 export interface IdempotentAnswersOptions {
@@ -72,7 +72,9 @@ export class IdempotentAnswers {
     const [member, token] = [digest(key), randomUUID()];
     const reply = claimReply.parse(
       await claimScript
-        .run(redis, keys, [member, token, digest(request), claimMs, idempotentAnswersKeptMs, spareBytes, maxBytes])
+        .run(redis, keys, [
+          namedArgument({ key: member, token, request: digest(request), claimMs, keptMs: idempotentAnswersKeptMs, spareBytes, maxBytes }),
+        ])
         .catch(throwUnavailable),
     );
     switch (reply[0]) {
@@ -90,6 +92,8 @@ export class IdempotentAnswers {
   }
 }
 
+type SettleStep = { step: 'answer'; keptMs: number; isSpare: boolean } | { step: 'release' } | { step: 'renew'; claimMs: number };
+
 /** A key that this process holds. Every method returns whether it still did; UNAVAILABLE without Redis. */
 export class IdempotencyClaim {
   readonly #redis: RedisClient;
@@ -106,25 +110,26 @@ export class IdempotencyClaim {
 
   /** `isSpare`: it can be found out again without this. */
   keep(answer: string, { isSpare = false }: { isSpare?: boolean } = {}): Promise<boolean> {
-    return this.#settle('answer', answer, idempotentAnswersKeptMs, isSpare ? 1 : 0);
+    return this.#settle({ step: 'answer', keptMs: idempotentAnswersKeptMs, isSpare }, answer);
   }
 
   release(): Promise<boolean> {
-    return this.#settle('release');
+    return this.#settle({ step: 'release' });
   }
 
   /** As if this process had died: the next claim of the key takes over. */
   abandon(): Promise<boolean> {
-    return this.#settle('renew', 0);
+    return this.#settle({ step: 'renew', claimMs: 0 });
   }
 
   renew(ms: number): Promise<boolean> {
-    return this.#settle('renew', ms);
+    return this.#settle({ step: 'renew', claimMs: ms });
   }
 
-  async #settle(step: 'answer' | 'release' | 'renew', ...rest: (string | number)[]): Promise<boolean> {
+  async #settle(step: SettleStep, answer = ''): Promise<boolean> {
+    const settled = namedArgument({ key: this.#member, token: this.#token, ...step });
     try {
-      return (await settleScript.run(this.#redis, this.#keys, [this.#member, this.#token, step, ...rest])) === 1;
+      return (await settleScript.run(this.#redis, this.#keys, [settled, answer])) === 1;
     } catch (error) {
       throw redisUnavailable(error);
     }

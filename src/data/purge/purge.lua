@@ -106,7 +106,7 @@ for k = 1, #targets, 2 do
   call('HDEL', P .. 'retries', n)
   call('HDEL', P .. 'scheduled', n)
   for _, batch in ipairs(call('SMEMBERS', P .. 'bs:' .. n)) do
-    retry_over(n, batch)
+    retries.remove(n, batch)
     call('LREM', P .. 'ended', 0, batch)
     call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch, P .. 'bu:' .. batch)
   end

@@ -126,15 +126,15 @@ local function store_invalid(e, invalid)
   local stamp = new_stamp()
   call('HSET', P .. 'm:' .. invalid.id, F.message.event, e.id, F.message.target, n, F.message.status, 'v', F.message.max_attempts, '0',
     F.message.index_stamp, stamp, F.message.end_stamp, stamp, F.message.unsent_reason, invalid.why)
-  count_unsent(e.org, invalid.route)
+  counters.unsent(e.org, invalid.route)
   index_add(P .. 'i:fail:' .. invalid.route, stamp, invalid.id)
   note_failure(e.org, invalid.id, stamp)
   if invalid.failed_for ~= '-' then
-    note_end(e.org, invalid.route, invalid.failed_for, 'f', 1, invalid.id)
+    end_log.add(e.org, invalid.route, invalid.failed_for, 'f', 1, invalid.id)
   end
   index_add(P .. 'i:' .. e.org, stamp, invalid.id)
   index_add(P .. 'i:' .. invalid.route, stamp, invalid.id)
-  call('XADD', P .. 'fin', stamp, 'i', invalid.id)
+  call('XADD', P .. 'fin', stamp, F.entry.message, invalid.id)
   feed.message('v', e.org, invalid.id, e.id, nil, '-', nil, invalid.route)
 end
 
@@ -143,11 +143,11 @@ local function store_filtered(e)
   local pack, stamp = packed.name_of(e.id), new_stamp(e.filtered)
   packed.store(pack, e.id, e.org, stamp, e.filtered, e.results)
   for route in string.gmatch(e.filtered_routes, '%S+') do
-    count_held_back(e.org, route, 1)
+    counters.held_back(e.org, route, 1)
   end
   index_add(P .. 'i:' .. e.org, stamp, pack)
   index_add(P .. 'i:pk:' .. e.org, stamp, pack)
-  call('XADD', P .. 'fin', stamp, 'i', pack)
+  call('XADD', P .. 'fin', stamp, F.entry.message, pack)
   return pack
 end
 
@@ -190,7 +190,7 @@ local function store(e)
   index_add(P .. 'i:ev:' .. e.org, stamp, e.id)
   index_add(P .. 'i:' .. e.source, stamp, e.id)
   if history ~= '-' then
-    call('XADD', P .. 'fin', stamp, 'e', e.id)
+    call('XADD', P .. 'fin', stamp, F.entry.event, e.id)
   end
   local ids = {}
   local routes = {}
@@ -234,9 +234,9 @@ local function store(e)
     call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))
     call('HSET', P .. 'refs', e.id, here + later)
   end
-  count_event(e.org, e.source)
+  counters.event(e.org, e.source)
   for route in pairs(routes) do
-    count_event(e.org, route)
+    counters.event(e.org, route)
   end
   for _, entry in ipairs(moved) do
     sent[#sent + 1] = entry
@@ -291,7 +291,7 @@ for k = 1, tonumber(ARGV[1]) do
   local e = event_of_arguments()
   reply[k] = refusal(e) or obstacle(e) or store(e)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 if opened > 0 then

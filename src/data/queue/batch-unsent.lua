@@ -3,16 +3,18 @@
 -- What was noted before stays.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] batch; then per member message, letter (finish_unsent) and reason.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): batch; members {message, letter (finish_unsent), reason}.
 -- Reply: 1, or 0 when the batch has ended.
 -- @include "../shard/includes/shard.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local id = ARGV[1]
+local unsent = decoded(ARGV[1])
+local id = unsent.batch
 local state = call('HGET', P .. 'm:' .. id, F.message.status)
 if not state or state == 'e' then
   return 0
 end
-for k = 2, #ARGV, 3 do
-  call('HSETNX', P .. 'bu:' .. id, ARGV[k], ARGV[k + 1] .. ARGV[k + 2])
+for _, member in ipairs(unsent.members) do
+  call('HSETNX', P .. 'bu:' .. id, member.message, member.letter .. member.reason)
 end
 return 1

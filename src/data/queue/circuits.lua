@@ -2,12 +2,13 @@
 -- Circuits of named targets, or of all targets whose circuit is not closed.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed, [3] of this organization
--- alone, if it is there.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): org and targets {route, destination}; or cursor (begin with 0) for those not
+-- closed, of org alone where it is there.
 -- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
 -- state began (ms or ''), outage began, last failure, last success, end of the cooldown, record of the last failed attempt or ''}}. Only named targets
 -- have the last one.
 -- @include "../shard/includes/shard.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 -- What is stored of the newest failed attempt; of a webhook endpoint, of the newest attempt.
 local function last_failure(n, noted)
@@ -30,15 +31,16 @@ local function add(n, is_named, only_org)
   end
 end
 
-if ARGV[1] == '' then
-  local scan = call('SSCAN', P .. 'broken', ARGV[2], 'COUNT', 500)
+local asked = decoded(ARGV[1])
+if asked.cursor then
+  local scan = call('SSCAN', P .. 'broken', asked.cursor, 'COUNT', 500)
   for _, n in ipairs(scan[2]) do
-    add(n, false, ARGV[3])
+    add(n, false, asked.org)
   end
   return { scan[1], found }
 end
-for k = 2, #ARGV, 2 do
-  local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[k] .. ' ' .. ARGV[k + 1])
+for _, target in ipairs(asked.targets) do
+  local n = call('HGET', P .. 'tn:' .. asked.org, target.route .. ' ' .. target.destination)
   if n then
     add(n, true)
   end

@@ -1,7 +1,7 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script } from '../../redis/script.ts';
+import { namedArgument, type Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import type { AttemptView } from '../shard/messages.ts';
@@ -71,8 +71,8 @@ export class Circuits {
   /** The same of any targets. */
   async ofTargets(org: string, targets: readonly { routeId: string; destinationId: string }[]): Promise<CircuitView[]> {
     if (targets.length === 0) return [];
-    const pairs = targets.flatMap(({ routeId, destinationId }) => [routeId, destinationId]);
-    const replies = await this.#inAll((shard) => this.#run(shard, circuitsScript, [org, ...pairs]));
+    const named = targets.map(({ routeId, destinationId }) => ({ route: routeId, destination: destinationId }));
+    const replies = await this.#inAll((shard) => this.#run(shard, circuitsScript, { org, targets: named }));
     return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
   }
 
@@ -82,7 +82,7 @@ export class Circuits {
     org: string,
     { routeId, destinationId }: { routeId: string; destinationId: string },
   ): Promise<CircuitView | null> {
-    const reply = await this.#run(shard, circuitsScript, [org, routeId, destinationId]);
+    const reply = await this.#run(shard, circuitsScript, { org, targets: [{ route: routeId, destination: destinationId }] });
     return list(list(reply)[1]).map(circuitView)[0] ?? null;
   }
 
@@ -97,7 +97,7 @@ export class Circuits {
       const ids = new Set<string>();
       let cursor = '0';
       for (let step = 0; step < maxSteps; step++) {
-        const [next, views] = list(await this.#run(shard, circuitsScript, ['', cursor, org]));
+        const [next, views] = list(await this.#run(shard, circuitsScript, { cursor, org }));
         for (const { destinationId } of list(views).map(circuitView)) ids.add(destinationId);
         cursor = text(next);
         if (cursor === '0') return [...ids].map((destinationId) => ({ shard, destinationId }));
@@ -110,8 +110,7 @@ export class Circuits {
 
   /** Closes the circuits of a route. */
   async reset(org: string, routeId: string, destinationIds: readonly string[]): Promise<void> {
-    const pairs = destinationIds.flatMap((id) => [routeId, id]);
-    await this.#inAll((shard) => this.#run(shard, resetScript, [org, ...pairs]));
+    await this.#inAll((shard) => this.#run(shard, resetScript, { org, route: routeId, destinations: destinationIds }));
   }
 
   async #brokenIn(shard: number): Promise<CircuitView[]> {
@@ -119,7 +118,7 @@ export class Circuits {
     const views = new Map<string, CircuitView>();
     let cursor = '0';
     do {
-      const [next, found] = list(await this.#run(shard, circuitsScript, ['', cursor]));
+      const [next, found] = list(await this.#run(shard, circuitsScript, { cursor }));
       for (const view of list(found).map(circuitView)) views.set(`${view.routeId} ${view.destinationId}`, view);
       cursor = text(next);
     } while (cursor !== '0');
@@ -130,8 +129,8 @@ export class Circuits {
     return await Promise.all(Array.from({ length: this.#shards() }, (_, shard) => ask(shard)));
   }
 
-  async #run(shard: number, what: Script, args: readonly string[]): Promise<unknown> {
-    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
+  async #run(shard: number, what: Script, values: Readonly<Record<string, unknown>>): Promise<unknown> {
+    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, [namedArgument(values)]).catch(throwUnavailable);
   }
 }
 

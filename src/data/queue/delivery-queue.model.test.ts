@@ -171,8 +171,10 @@ class Run {
       expect(unacknowledged.size).toBe(0);
     }
     for (const member of await redis.client.zrange(`${base}due`, '0', '-1')) note(member.split(' ')[1] ?? '', 'due');
-    for (const [, [kind, key = '']] of await redis.client.xrange(`${base}fin`, '-', '+')) if (kind === 'i') note(key, 'finished');
-    for (const [, [kind, key = '']] of await redis.client.xrange(`${base}dead`, '-', '+')) if (kind === 'i') note(key, 'dead');
+    for (const [, [kind, key = '']] of await redis.client.xrange(`${base}fin`, '-', '+'))
+      if (kind === hashFields.entry.message) note(key, 'finished');
+    for (const [, [kind, key = '']] of await redis.client.xrange(`${base}dead`, '-', '+'))
+      if (kind === hashFields.entry.message) note(key, 'dead');
     for (const key of this.#places.keys()) if ((await redis.client.exists(`${base}m:${key}`)) === 0) note(key, 'pruned');
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries([...this.#places].map(([key, place]) => [key, [place]])));
 

@@ -293,9 +293,9 @@ local function serve(n, org, start, quantum)
     end
     allowed = math.min(allowed, tokens)
   end
-  local shared = t[F.target.shared_limiter] and shared_limiter(t[F.target.shared_limiter])
+  local shared = t[F.target.shared_limiter] and shared_limiters.of(t[F.target.shared_limiter])
   if shared then
-    local room, at = shared_room(shared)
+    local room, at = shared_limiters.room(shared)
     local share = math.max(1, math.floor(room / math.max(1, shared.woken, call('ZCARD', P .. 'ready:' .. org))))
     if shared.woken > 0 then
       shared.woken, shared.is_changed = shared.woken - 1, true
@@ -365,7 +365,7 @@ local function serve(n, org, start, quantum)
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
     end
     if shared then
-      shared_charge(shared, given)
+      shared_limiters.charge(shared, given)
     end
   end
   if under_way == 0 and given > 0 then
@@ -444,7 +444,7 @@ if rawget(failover, 'ask') then
   -- Something has asked for places to move to.
   failover.ask()
 end
-write_shared_limiters()
+shared_limiters.write()
 write_status_counts()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then

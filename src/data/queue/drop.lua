@@ -57,7 +57,7 @@ if budget > 0 then
   end
   remove_drained(n)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()

@@ -139,7 +139,7 @@ local function end_member(message, batch)
   if how == 'f' then
     call('HSET', key, unpack(fields))
     if batch.attempts > 0 then
-      count_end(batch.org, batch.target, batch.destination, F.tally.moved)
+      counters.ended(batch.org, batch.target, batch.destination, F.tally.moved)
     end
     move_member(message, batch)
     return
@@ -147,7 +147,7 @@ local function end_member(message, batch)
   feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
   local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, nil, how == 'd' and F.tally.delivered_in_batch or nil) }
   if how == 'd' and batch.has_alerts then
-    note_success(message, batch.org, batch.route, batch.destination)
+    end_log.add_success(message, batch.org, batch.route, batch.destination)
   end
   for _, value in ipairs(ending) do
     fields[#fields + 1] = value
@@ -204,10 +204,10 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, F.control.open_messages, -closed)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
-write_successes()
+end_log.write_successes()
 ring_ready()
 hints.batches, hints.ready = call('EXISTS', P .. 'ended'), call('EXISTS', P .. 'ready' .. ARGV[2])
 return { hints.reply() }

@@ -49,7 +49,7 @@ end
 if not more and scan[1] ~= cursor then
   call('HSET', ctl, F.control.paused_cursor, scan[1])
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 return apart.reply({ expired, more and 1 or 0 })

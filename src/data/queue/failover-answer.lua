@@ -2,20 +2,23 @@
 -- Stores the answer of another shard to the question whether a failover destination takes messages again (failover.lua), and ends the question.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] entry of the outbox, [2] target whose messages ask, [3] the destination as `<shard>/<destination>`, [4] how many messages it takes.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): entry of the outbox; target whose messages ask; the destination as `<shard>/<destination>`; room: how
+-- many messages it takes.
 -- Reply: 1, or 0 when another caller has ended it.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox-entries.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
 -- Longer than the wait of a target with an open circuit.
 local answer_kept_ms = 5000
 
-if not end_sending(ARGV[1]) then
+local answer = decoded(ARGV[1])
+if not end_sending(answer.entry) then
   return 0
 end
-local key = P .. 'free:' .. ARGV[2] .. ' ' .. ARGV[3]
-if tonumber(ARGV[4]) > 0 then
-  call('SET', key, ARGV[4], 'PX', answer_kept_ms)
+local key = P .. 'free:' .. answer.target .. ' ' .. answer.destination
+if answer.room > 0 then
+  call('SET', key, whole(answer.room), 'PX', answer_kept_ms)
 else
   call('DEL', key)
 end

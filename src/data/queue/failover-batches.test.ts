@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { dead, delivered, settleAll } from '../../../test/support/queue-worker.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
 
@@ -17,7 +18,11 @@ async function failedBatch(others: { id: string; shard: number }[]): Promise<str
   const jobs = await suite.queues.take(0, { batch, failover });
   expect(jobs).toMatchObject([{ isBatch: true }]);
   await settleAll(suite.queues.of(0), 'w1', jobs, dead);
-  expect(await forgetTargets.run(suite.redis.client, shardKeys(prefix, 0).declared, ['org_a', 'rte_a', 'dst_b', '', '1'])).toBe(1);
+  expect(
+    await forgetTargets.run(suite.redis.client, shardKeys(prefix, 0).declared, [
+      namedArgument({ org: 'org_a', targets: [{ route: 'rte_a', destination: 'dst_b', isRouteGone: false, isDestinationGone: true }] }),
+    ]),
+  ).toBe(1);
   while ((await suite.queues.of(0).endBatches()).hasEndedBatches);
   return ids;
 }

@@ -3,9 +3,9 @@
 -- Without allow-oom: what finds no room stays in the outbox.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] event, [2] its text, or the first line, which is enough where the event is known, [3] entry of this shard's own outbox, or
--- `<shard>/<entry>` of another one, [4] 1: chunks of its payload are lost, else ''; then per target message, route, destination, largest number of
--- attempts (as in new-message.lua).
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): event; entry of this shard's own outbox, or `<shard>/<entry>` of another one; are_chunks_lost: chunks of
+-- its payload are; targets {id of the message, route, destination, max number of attempts (as in new-message.lua)}. ARGV[2] text of the event, or the first line,
+-- which is enough where the event is known.
 -- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed;
 -- `chunks`: chunks of its payload are not here.
 -- @include "../shard/includes/shard.lua"
@@ -19,8 +19,10 @@
 -- @include "includes/outbox-entries.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
+local given = decoded(ARGV[1])
+local event, text, entry, targets = given.event, ARGV[2], given.entry, given.targets
 local org = string.match(text, '^%S+ %S+ (%S+) ')
 local is_own = not string.find(entry, '/', 1, true)
 if not org then
@@ -44,11 +46,11 @@ end
 if not is_own and not string.find(text, '\n', 1, true) and call('EXISTS', P .. 'e:' .. event) == 0 then
   return 'text'
 end
-if not is_own and lacks_chunks(event, text, ARGV[4]) then
+if not is_own and lacks_chunks(event, text, given.are_chunks_lost) then
   return 'chunks'
 end
-for k = 5, #ARGV, 4 do
-  require_lane(org, ARGV[k + 1], ARGV[k + 2])
+for _, target in ipairs(targets) do
+  require_lane(org, target.route, target.destination)
 end
 if is_own then
   if not end_sending(entry) then
@@ -60,8 +62,7 @@ else
   copy_event(event, text)
 end
 local made, touched, ids, applications = 0, {}, {}, {}
-for k = 5, #ARGV, 4 do
-  local target = { id = ARGV[k], route = ARGV[k + 1], destination = ARGV[k + 2], max = ARGV[k + 3] }
+for _, target in ipairs(targets) do
   if call('EXISTS', P .. 'm:' .. target.id) == 0 then
     local n = intern(org, target.route, target.destination)
     ids[#ids + 1] = target.id
@@ -71,7 +72,7 @@ for k = 5, #ARGV, 4 do
     made = made + 1
     if is_for_webhooks(org) and not applications[target.route] then
       applications[target.route] = true
-      count_event(org, target.route)
+      counters.event(org, target.route)
     end
   end
 end
@@ -81,7 +82,7 @@ end
 if made > 0 then
   call('HINCRBY', ctl, F.control.open_messages, made)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 activate_all(touched)

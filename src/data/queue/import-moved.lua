@@ -3,9 +3,9 @@
 -- Without allow-oom: what finds no room stays in the outbox.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
--- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash, [11] as [4] of
--- import-messages.lua; then the values, then those of the hash of its long attempts.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): message; event; from: where it comes from, `<shard>/<entry>`; org; route; destination; first: its first
+-- destination; are_chunks_lost as in import-messages.lua; values: how many its hash has. ARGV[2] text of the event, ARGV[3] output of the transform or '',
+-- ARGV[4…] the values, then those of the hash of its long attempts.
 -- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before; `chunks`: chunks of the payload are not here.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/index.lua"
@@ -21,8 +21,11 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/attempt-details.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local moved = decoded(ARGV[1])
+local id, event, text, from, org, route, destination = moved.message, moved.event, ARGV[2], moved.from, moved.org, moved.route, moved.destination
+local output = ARGV[3]
 local key = P .. 'm:' .. id
 local seen = P .. 'seen:' .. id
 if call('GET', seen) == from then
@@ -34,10 +37,10 @@ local state = before[1]
 if state and state ~= 'm' then
   return 0
 end
-if not state and lacks_chunks(event, text, ARGV[11]) then
+if not state and lacks_chunks(event, text, moved.are_chunks_lost) then
   return 'chunks'
 end
-require_lane(org, ARGV[6], ARGV[7])
+require_lane(org, route, destination)
 call('SET', seen, from, 'PX', seen_ms)
 -- One that comes back before its leaving was noted holds its event still.
 local is_held = state and is_sending(before[2])
@@ -46,23 +49,35 @@ if not state then
   event_refs(event, { id })
 end
 
-if ARGV[9] ~= '' then
+if output ~= '' then
   local y, outputs = '1', P .. 'y:' .. event
-  local other = call('HGET', outputs, ARGV[6])
-  if other and other ~= ARGV[9] then
-    y = ARGV[6] .. ' ' .. id
+  local other = call('HGET', outputs, route)
+  if other and other ~= output then
+    y = route .. ' ' .. id
   end
-  if other ~= ARGV[9] then
-    grow_event(event, org, #ARGV[9])
+  if other ~= output then
+    grow_event(event, org, #output)
   end
-  call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
+  call('HSET', outputs, output_field(y, route), output)
   call('HSET', key, F.message.has_output, y)
 end
-local last = 11 + tonumber(ARGV[10])
-local is_back = ARGV[7] == ARGV[8]
+local last = 3 + moved.values
+local is_back = destination == moved.first
 local fields = { F.message.event, event, F.message.status, 'p' }
 local why, scheduled_at = '', nil
-for k = 12, last, 2 do
+-- The number of attempts, the max number, the deadline, and what stays true of its moves.
+local stays = {
+  [F.message.replay_of] = true,
+  [F.message.attempts] = true,
+  [F.message.max_attempts] = true,
+  [F.message.expires_ms] = true,
+  [F.message.attempts_before_move] = true,
+  [F.message.move_reason] = true,
+  [F.message.moves] = true,
+  [F.message.left] = true,
+  [F.message.attempts_at_first] = true,
+}
+for k = 4, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == F.message.attempts then
     fields[4] = 'r'
@@ -72,15 +87,15 @@ for k = 12, last, 2 do
   elseif field == F.message.move_reason then
     why = value
   end
-  -- Attempts and their number, the largest number, and what stays true of its moves.
-  if field == F.message.replay_of or string.find(field, '^[nxkwh%d]') or (field == F.message.index_stamp and not state) then
+  -- Attempts have their numbers as fields.
+  if stays[field] or string.find(field, '^%d') or (field == F.message.index_stamp and not state) then
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
 end
 if not state and not is_back then
   fields[#fields + 1] = F.message.first_destination
-  fields[#fields + 1] = ARGV[8]
+  fields[#fields + 1] = moved.first
 end
 if scheduled_at and fields[4] == 'p' then
   fields[#fields + 1], fields[#fields + 2] = F.message.due_ms, scheduled_at
@@ -94,14 +109,14 @@ for k = last + 1, #ARGV, 2 do
   end
 end
 details.arrived(id, event, org, detail_bytes)
-local n = intern(org, ARGV[6], ARGV[7])
+local n = intern(org, route, destination)
 call('HSET', key, F.message.target, n)
 call('HDEL', key, F.message.shard, F.message.outbox_entry)
 if is_back then
   call('HDEL', key, F.message.first_target, F.message.first_destination, F.message.move_reason)
 else
   local stamp = new_stamp()
-  index_add(P .. 'i:' .. ARGV[7], stamp, id)
+  index_add(P .. 'i:' .. destination, stamp, id)
   call('HSET', key, F.message.move_stamp, stamp)
 end
 call('HINCRBY', ctl, F.control.open_messages, 1)
@@ -109,7 +124,7 @@ if not is_held then
   hold_event(event, org, 1)
 end
 receive(id, n, org, why)
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()

@@ -94,7 +94,7 @@ describe('a target whose messages go out in order', () => {
     await suite.redis.client.hdel(`${base}retries`, '1');
     await suite.redis.client.xgroup('CREATE', `${base}w:1r`, 'g', '0', 'MKSTREAM');
     await suite.redis.client.hset(`${base}t:1`, hashFields.target.hasRetryLane, '1');
-    await suite.redis.client.xadd(`${base}w:1r`, '1000-1', 'i', key);
+    await suite.redis.client.xadd(`${base}w:1r`, '1000-1', hashFields.entry.message, key);
     const endsAtMs = Number(await suite.redis.client.zscore(`${base}waiting`, '~o1'));
     expect(endsAtMs - Date.now()).toBeGreaterThan(0);
     expect(endsAtMs - Date.now()).toBeLessThanOrEqual(30_000);

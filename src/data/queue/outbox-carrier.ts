@@ -3,9 +3,10 @@ import { PosthornError } from '../../core/errors.ts';
 import { Pace, type Turns } from '../../core/pace.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Script, ScriptArgument } from '../../redis/script.ts';
+import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, organizationOf, type StoredEvent } from '../shard/event-text.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import { PayloadChunks } from '../shard/payload-chunks.ts';
 import { homeShard, recordId, recordKey } from '../shard/record-key.ts';
@@ -167,10 +168,10 @@ export class OutboxCarrier {
         await this.#askForRoom(from, to, id, entry);
         return [];
       case 'n':
-        await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
+        await this.#tell(to, { kind, id: text(entry[3]), shard: from, message: keyIn(to, 'msg_', from, text(entry[4])) });
         break;
       default:
-        await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
+        await this.#tell(to, { kind, id: text(entry[3]), shard: from });
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
     return [];
@@ -193,7 +194,7 @@ export class OutboxCarrier {
   async #askForRoom(from: number, to: number, id: string, entry: readonly unknown[]): Promise<void> {
     const [target = '', org = '', route = '', destination = ''] = entry.slice(3, 7).map(text);
     const room = integer(await this.#run(to, scripts.failoverRoom, [org, route, destination]));
-    await this.#run(from, scripts.failoverAnswer, [id, target, `${to}/${destination}`, room]);
+    await this.#run(from, scripts.failoverAnswer, [namedArgument({ entry: id, target, destination: `${to}/${destination}`, room })]);
   }
 
   /** Returns true when the entry is ended with it. */
@@ -204,14 +205,15 @@ export class OutboxCarrier {
     const known = bytes(entry[4]);
     if (known.length === 0) return false;
     const lines = text(entry[5]).split('\n');
-    const targets = lines.flatMap((line) => {
+    const targets = lines.map((line) => {
       const [message = '', route = '', destination = '', ...setting] = line.split(' ');
-      return [keyIn(to, 'msg_', from, message), route, destination, setting.join(' ')];
+      return { id: keyIn(to, 'msg_', from, message), route, destination, max: setting.join(' ') };
     });
     const isHere = from === to;
     const source = isHere ? entryId : `${from}/${entryId}`;
-    const make = (event: Buffer, lost: Lost): Promise<unknown> =>
-      this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, lost, ...targets]);
+    const key = keyIn(to, 'evt_', from, text(entry[3]));
+    const make = (event: Buffer, areChunksLost: boolean): Promise<unknown> =>
+      this.#run(to, scripts.importMessages, [namedArgument({ event: key, entry: source, areChunksLost, targets }), event]);
     const makeAll = async (): Promise<unknown> => {
       const reply = await this.#withChunks(from, to, known, (lost) => make(known, lost));
       if (!Buffer.isBuffer(reply) || text(reply) !== 'text') return reply;
@@ -231,18 +233,20 @@ export class OutboxCarrier {
     const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
     const output = bytes(entry[12]);
     const stored = bytes(entry[5]);
-    const args = (lost: Lost): ScriptArgument[] => [
-      keyIn(to, 'msg_', from, message),
-      keyIn(to, 'evt_', from, event),
-      stored,
-      `${from}/${entryId}`,
+    const moved = {
+      message: keyIn(to, 'msg_', from, message),
+      event: keyIn(to, 'evt_', from, event),
+      from: `${from}/${entryId}`,
       org,
       route,
       destination,
       first,
+      values: hash?.length ?? 0,
+    };
+    const args = (areChunksLost: boolean): ScriptArgument[] => [
+      namedArgument({ ...moved, areChunksLost }),
+      stored,
       output,
-      hash?.length ?? 0,
-      lost,
       ...(hash ?? []),
       ...(attempts ?? []),
     ];
@@ -252,18 +256,22 @@ export class OutboxCarrier {
     const home = homeOf(from, message);
     if (home === from || home === to) return;
     const moves = hash?.[hash.findIndex((field, i) => i % 2 === 0 && field.equals(hopsField)) + 1] ?? '0';
-    await this.#run(home, scripts.news, ['u', keyIn(home, 'msg_', from, message), to, integer(moves)]);
+    await this.#tell(home, { kind: 'u', id: keyIn(home, 'msg_', from, message), shard: to, moves: integer(moves) });
   }
 
   /** Runs a script that copies an event with this text, and once more with the chunks of its payload when it lacks these. */
-  async #withChunks(from: number, to: number, stored: Buffer, copy: (lost: Lost) => Promise<unknown>): Promise<unknown> {
-    const reply = await copy('');
+  async #withChunks(from: number, to: number, stored: Buffer, copy: (areChunksLost: boolean) => Promise<unknown>): Promise<unknown> {
+    const reply = await copy(false);
     if (!Buffer.isBuffer(reply) || text(reply) !== 'chunks') return reply;
     const { chunks } = decodeEvent(stored);
     const areThere = chunks === undefined || (await this.#chunks.copy(from, to, chunks));
-    const again = await copy(areThere ? '' : '1');
+    const again = await copy(!areThere);
     if (!Buffer.isBuffer(again) || text(again) !== 'chunks') return again;
     throw new PosthornError('UNAVAILABLE', `the chunks of a payload did not reach shard ${to} in time`, { retryAfterSeconds: 1 });
+  }
+
+  async #tell(shard: number, news: { kind: string; id: string; shard: number; message?: string; moves?: number }): Promise<void> {
+    await this.#run(shard, scripts.news, [namedArgument(news)]);
   }
 
   async #run(shard: number, what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
@@ -290,12 +298,9 @@ function isFull(shard: number): PosthornError {
   return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
 }
 
-/** Whether chunks of a payload are lost, as scripts take it. */
-type Lost = '' | '1';
-
 /** Of `import-moved.lua`. */
 const movedOn = 2;
-const hopsField = Buffer.from('h');
+const hopsField = Buffer.from(hashFields.message.moves);
 
 /** The data of one shard for a record that has this key in another. */
 function keyIn(shard: number, prefix: 'evt_' | 'msg_', from: number, key: string): string {

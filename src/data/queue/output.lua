@@ -3,13 +3,15 @@
 -- there is none. Without allow-oom: what finds no room is tried again.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] message, [2] event, [3] route, [4] output (event-output.ts), or '' to ask only.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): message, event, route. ARGV[2] output (event-output.ts), or '' to ask only.
 -- Reply: the output that was there before, or ''.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/output.lua"
 -- @include "includes/unfinished.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local message, event, route, output = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local asked = decoded(ARGV[1])
+local message, event, route, output = asked.message, asked.event, asked.route, ARGV[2]
 local key = P .. 'y:' .. event
 local y = call('HGET', P .. 'm:' .. message, F.message.has_output)
 local kept = call('HGET', key, output_field(y or '1', route))

@@ -40,7 +40,7 @@ local function queue_scheduled(n, id, expires)
     enqueue(n, id, expires)
     use_room(t[2])
   end
-  scheduled.count_out(n)
+  retries.count_scheduled_out(n)
 end
 
 local function move_due(n, id)
@@ -61,17 +61,17 @@ end
 
 local function put_back_retry(n, id)
   if not complete_end(id) then
-    put_back_due(n, id)
+    retries.put_back(n, id)
   end
 end
 
 local function nothing_to_put_back() end
 
-for _, retry in ipairs(take_due(100)) do
+for _, retry in ipairs(retries.take_due(100)) do
   apart.run(move_due, put_back_retry, retry[1], retry[2])
 end
 for n in pairs(usable) do
-  scheduled.forget(n)
+  retries.forget_scheduled(n)
 end
 for n in pairs(has_new) do
   apart.run(activate, nothing_to_put_back, n)
@@ -79,15 +79,15 @@ end
 
 -- Wakes only as many targets as a shared limiter has room for; those that it woke just before have not used theirs yet.
 local function wake_shared(name)
-  local limiter = shared_limiter(name)
-  local room, at = shared_room(limiter)
+  local limiter = shared_limiters.of(name)
+  local room, at = shared_limiters.room(limiter)
   if room == 0 then
     return 0, math.max(at, now + 1)
   end
   local count = math.max(0, math.min(64, room - limiter.woken))
   if count > 0 then
     count = math.min(count, call('ZCARD', P .. 'wait:' .. name))
-    limiter.woken, limiter['until'], limiter.is_changed = limiter.woken + count, now + woken_ms, true
+    limiter.woken, limiter['until'], limiter.is_changed = limiter.woken + count, now + shared_limiters.woken_ms, true
   end
   return count, now + wake_again_ms
 end
@@ -169,8 +169,8 @@ end
 for _, name in ipairs(waiting.take(16)) do
   apart.run(work_off, put_back_name, name)
 end
-write_shared_limiters()
-write_counts()
+shared_limiters.write()
+counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()

@@ -39,11 +39,11 @@ local function prune_history(until_ms)
   local entries = call('XRANGE', P .. 'fin', '-', whole(until_ms), 'COUNT', has_archives and math.min(per_step, budget - done) or budget)
   for _, entry in ipairs(entries) do
     local kind, id = entry[2][1], entry[2][2]
-    local org = has_archives and kind == 'i' and archive_of(id)
+    local org = has_archives and kind == F.entry.message and archive_of(id)
     if org then
       done = done + math.max(1, move_to_archive(org, entry[1], id))
     else
-      if kind == 'e' then
+      if kind == F.entry.event then
         remove_event(id)
       else
         remove_message(id)

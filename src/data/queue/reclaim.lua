@@ -40,7 +40,7 @@ if budget > 0 then
     end
   end
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
 if back > 0 then

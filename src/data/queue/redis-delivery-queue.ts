@@ -163,8 +163,12 @@ export class RedisDeliveryQueue {
 
   /** Records members that are not to be written: with the end of the batch they end so. False when it has ended. */
   async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
-    const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, unsentLetters[status], reason ?? '']);
-    return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
+    const named = members.map(({ messageKey, status, reason }) => ({
+      message: messageKey,
+      letter: unsentLetters[status],
+      reason: reason ?? '',
+    }));
+    return integer(await this.#run(scripts.batchUnsent, [namedArgument({ batch: job.messageKey, members: named })])) === 1;
   }
 
   /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
@@ -198,8 +202,8 @@ export class RedisDeliveryQueue {
     { messageKey, eventId, target }: { messageKey: string; eventId: string; target: { routeId: string } },
     made: EventOutput | null,
   ): Promise<EventOutput | null> {
-    const args = [messageKey, recordKey(eventId, this.#keys.shard) ?? '', target.routeId, made === null ? '' : encodeOutput(made)];
-    const kept = bytes(await this.#runBuffer(scripts.output, args));
+    const asked = namedArgument({ message: messageKey, event: recordKey(eventId, this.#keys.shard) ?? '', route: target.routeId });
+    const kept = bytes(await this.#runBuffer(scripts.output, [asked, made === null ? '' : encodeOutput(made)]));
     return kept.length === 0 ? made : decodeOutput(kept);
   }
 
@@ -282,8 +286,12 @@ export class RedisDeliveryQueue {
 
   /** The same for waiting retries of several targets; `next` is null at the end. */
   async dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }> {
-    const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, wayOut(failover, this.#keys.shard)]);
-    const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
+    const targets = gone.map(({ target, reason, failover }) => ({
+      number: target.number,
+      reason,
+      wayOut: wayOut(failover, this.#keys.shard),
+    }));
+    const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [namedArgument({ cursor, targets })]));
     return { ...shardHints(hints), dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
   }
 

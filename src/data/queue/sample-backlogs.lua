@@ -151,7 +151,7 @@ for org, of in pairs(found) do
 end
 for _, level in ipairs(period_levels) do
   local key = period_key('', level, now) .. ':b'
-  call('HINCRBY', key, 'n', 1)
+  call('HINCRBY', key, F.backlogs.samples, 1)
   call('EXPIRE', key, level.kept_s)
 end
 return #targets

@@ -204,10 +204,10 @@ for k = 1, count do
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
         target.has_new_mean = true
         if outcome ~= 'u' then
-          count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
+          counters.attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
         end
         if target.attempts and letter ~= '' then
-          count_error(target.org, target.n, letter)
+          counters.error(target.org, target.n, letter)
         elseif outcome ~= 'd' and outcome ~= 'u' and not target.attempts then
           target.failures = with_failure(target.failures, id, attempts)
           target.measured[F.target.recent_failures] = target.failures
@@ -237,7 +237,7 @@ for k = 1, count do
       if candidate then
         changes = {}
         if not is_batch and duration >= 0 then
-          count_end(target.org, target.n, target.destination, F.tally.moved)
+          counters.ended(target.org, target.n, target.destination, F.tally.moved)
           feed.message('m', target.org, id, m[1], target.n, target.destination, why, target.route)
         end
       elseif is_batch and (outcome == 'd' or outcome == 'q') then
@@ -246,7 +246,7 @@ for k = 1, count do
       elseif outcome == 'd' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'd') }
         if target.has_alerts then
-          note_success(id, target.org, target.route, target.destination)
+          end_log.add_success(id, target.org, target.route, target.destination)
         end
       elseif outcome == 'q' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }
@@ -257,9 +257,9 @@ for k = 1, count do
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
         changes = { F.message.status, 'r', F.message.due_ms, due }
-        retry_at(target.n, id, due)
+        retries.add(target.n, id, due)
         if duration >= 0 then
-          count_retried(target.org, target.n)
+          counters.retried(target.org, target.n)
         end
         if is_batch then
           note_batch_failure(target.org)
@@ -300,7 +300,7 @@ for k = 1, count do
 end
 
 -- What is acknowledged must be somewhere before anything else is done.
-write_retries()
+retries.write()
 for _, n in ipairs(order) do
   local target = targets[n]
   if target.org then
@@ -357,10 +357,10 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, F.control.open_messages, -closed)
 end
-write_counts()
+counters.write()
 write_status_counts()
 write_unfinished()
-write_successes()
+end_log.write_successes()
 hints.ready, hints.due = call('EXISTS', P .. 'ready' .. mark), next_due_ms()
 woken[mark] = nil
 ring_woken()

@@ -2,23 +2,25 @@
 -- Applies a change that another shard reports of a record whose home this one is.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
--- has one more message there. [2] key of the message or event, [3] shard: the one that reports, for u where the message is now; [4] for u
--- how often it has moved, for n the message.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): kind `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has
+-- moved on; `n`: the event has one more message there. id: key of the message or event; shard: the one that reports, for u where the message is now; moves: for u
+-- how often it has moved; message: for n.
 -- Reply: 1, or 0 when it was applied before.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/far.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local what, id, shard = ARGV[1], ARGV[2], ARGV[3]
+local news = decoded(ARGV[1])
+local what, id, shard = news.kind, news.id, whole(news.shard)
 if what == 'n' then
   local known = ' ' .. (call('GET', P .. 'x:' .. id) or '') .. ' '
-  if call('EXISTS', P .. 'e:' .. id) == 0 or string.find(known, ' ' .. ARGV[4] .. ' ', 1, true) then
+  if call('EXISTS', P .. 'e:' .. id) == 0 or string.find(known, ' ' .. news.message .. ' ', 1, true) then
     return 0
   end
-  call('APPEND', P .. 'x:' .. id, ' ' .. ARGV[4])
+  call('APPEND', P .. 'x:' .. id, ' ' .. news.message)
   return 1
 end
 if what == 'g' then
@@ -31,10 +33,10 @@ if m[1] ~= 'm' then
   return 0
 end
 if what == 'u' then
-  if tonumber(m[3]) >= tonumber(ARGV[4]) then
+  if tonumber(m[3]) >= news.moves then
     return 0
   end
-  call('HSET', P .. 'm:' .. id, F.message.shard, shard, F.message.moves, ARGV[4])
+  call('HSET', P .. 'm:' .. id, F.message.shard, shard, F.message.moves, whole(news.moves))
 elseif m[2] == shard then
   remove_message(id)
   write_status_counts()

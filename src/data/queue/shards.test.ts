@@ -5,6 +5,7 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
@@ -286,7 +287,8 @@ describe('a message that fails over to another shard', () => {
     const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
     await carrier.carry(0);
     const news = new ShardScript(new URL('./shard-news.lua', import.meta.url));
-    const tell = (shard: number, moves: number) => news.run(redis.client, shardKeys(prefix, 0).declared, ['u', key, shard, moves]);
+    const tell = (shard: number, moves: number) =>
+      news.run(redis.client, shardKeys(prefix, 0).declared, [namedArgument({ kind: 'u', id: key, shard, moves })]);
     expect(await tell(5, 2)).toBe(1);
     expect(await tell(1, 1)).toBe(0);
     expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, hashFields.message.shard)).toBe('5');

@@ -5,6 +5,7 @@ import { checkedMessageQueueSuite } from '../../../test/support/message-queue-su
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, failure, settleEverything } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import type { Outcome, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -195,7 +196,7 @@ test('what the release before took and planned again is not taken before its tim
   const number = await numberOf('org_a');
   await suite.redis.client.zrem(`${base}due`, gone);
   await suite.redis.client.hincrby(`${base}retries`, number, -1);
-  await suite.redis.client.xadd(`${base}w:${number}`, '1-1', 'i', gone.split(' ')[1] ?? '');
+  await suite.redis.client.xadd(`${base}w:${number}`, '1-1', hashFields.entry.message, gone.split(' ')[1] ?? '');
   const atMs = Date.now() + hourMs;
   await suite.redis.client.zadd(`${base}due`, atMs, later);
   expect((await suite.queue.promote()).moved).toBe(0);

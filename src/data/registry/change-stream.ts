@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { RegistryKeys } from './registry-keys.ts';
+import { type RegistryKeys, registryFields } from './registry-keys.ts';
 
 /** Longest block of one read; at its end the reader checks the store id. */
 export const changeStreamBlockMs = 30_000;
@@ -22,6 +22,8 @@ export interface ChangeStreamOptions {
   /** Changes may have been missed: a gap in the sequence, another store, a new connection. */
   onFlush(): void;
 }
+
+const { changeEntry } = registryFields;
 
 interface Change {
   sequence: number;
@@ -145,8 +147,8 @@ function parseChange(id: string, fields: string[]): Change {
   const change: Change = { sequence: Number(id.slice(0, id.indexOf('-'))), marker: '', changeKeys: [] };
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const value = fields[i + 1] ?? '';
-    if (fields[i] === 'm') change.marker = value;
-    else if (fields[i] === 'k') change.changeKeys.push(value);
+    if (fields[i] === changeEntry.marker) change.marker = value;
+    else if (fields[i] === changeEntry.key) change.changeKeys.push(value);
   }
   return change;
 }

@@ -30,3 +30,6 @@ export function registryKeys(prefix: string): RegistryKeys {
     index: (name) => `${base}ix:${name}`,
   };
 }
+
+/** Fields of the entries of a stream of changes (`change-stream.ts`); scripts name them `F.change_entry.marker`. */
+export const registryFields = { changeEntry: { marker: 'm', key: 'k' } } as const;

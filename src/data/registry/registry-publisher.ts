@@ -8,13 +8,13 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { epochIsOver } from './leader-epoch.ts';
 import type { RegistryPublisher } from './registry.ts';
 import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
-import { type RegistryKeys, registryKeys } from './registry-keys.ts';
+import { type RegistryKeys, registryFields, registryKeys } from './registry-keys.ts';
 import { parseRecord } from './registry-record.ts';
 import { storeLayout } from './store-layout.ts';
 
 const mintEpochScript = new Script(new URL('./registry-mint-epoch.lua', import.meta.url));
-const publishScript = new Script(new URL('./registry-publish.lua', import.meta.url));
-const retractScript = new Script(new URL('./registry-retract.lua', import.meta.url));
+const publishScript = new Script(new URL('./registry-publish.lua', import.meta.url), registryFields);
+const retractScript = new Script(new URL('./registry-retract.lua', import.meta.url), registryFields);
 const claimScript = new Script(new URL('./registry-claim.lua', import.meta.url));
 
 const changesKept = 10_000;

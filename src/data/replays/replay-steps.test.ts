@@ -10,6 +10,7 @@ import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { ByteShares } from '../queue/byte-shares.ts';
+import { hashFields } from '../shard/hash-fields.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { maxRunningReplays } from './redis-replay-runs.ts';
 import { maxWaitingAtTarget } from './replay-queueing.ts';
@@ -265,10 +266,10 @@ describe('a replay waits, says why, and continues', () => {
   test('while the circuit is open; after its cooldown it queues what probes need', async () => {
     const fragile = { circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 2 } };
     await world.endedMessages([0, 0, 0], dead, fragile);
-    expect(await world.redis.client.hget(shardKeys(prefix, 0).target('1'), 'cs')).toBe('o');
+    expect(await world.redis.client.hget(shardKeys(prefix, 0).target('1'), hashFields.target.circuitState)).toBe('o');
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
     expect(await waiting()).toMatchObject({ reason: 'CircuitOpen', message: 'The circuit of destination dst_0 of rte_a is not closed.' });
-    await world.redis.client.hset(shardKeys(prefix, 0).target('1'), 'cu', 1);
+    await world.redis.client.hset(shardKeys(prefix, 0).target('1'), hashFields.target.cooldownEndMs, 1);
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
     expect(await world.runOf(replayRecord())).toMatchObject({ queued: 2 });
   });

@@ -202,6 +202,25 @@ export const hashFields = {
   },
   /** `al:<route>` (`../alerts/alerts.lua`): alerts that wait, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
+  /** What else the same hash has. */
+  alertState: {
+    organization: 'org',
+    /** With a destination behind it: failures in a row and the time of the first one; it was worth an alert; its circuit is open. */
+    failuresOf: 'n:',
+    alertedOf: 'a:',
+    openCircuitOf: 'o:',
+    /** One of those that were broken has left the route, and nothing was delivered since. */
+    departedBroken: 'g',
+    /** With a shard behind it: the entry of its log up to which all are counted, and the time of that entry. */
+    positionOf: 'p',
+    positionTimeOf: 't',
+    /** Behind the letter of an alert: the end of its window, and what is to be sent. */
+    windowEnd: 'w',
+    sending: 'x',
+    /** With a channel behind it: the key of an incident that is open there, and of one that is to be closed. */
+    incidentOf: 'i:',
+    closingOf: 'z:',
+  },
   /** `oe:<organization>` (`../queue/includes/own-events.lua`): recorded events, by kind. */
   ownEvents: {
     dead: 'q',
@@ -238,6 +257,12 @@ export const hashFields = {
     /** Moved to a failover destination after they had failed here. */
     moved: 'm',
   },
+  /** `q:<organization>`: how many dead letters there are of a reason, and of a destination, whose name follows. */
+  deadLetters: { ofReason: 'r ', ofDestination: 'd ' },
+  /** `st:<period>:b` (`../queue/sample-backlogs.lua`), beside sums by target. */
+  backlogs: { samples: 'n' },
+  /** Entries of the work streams `w:<lane>`, of the indexes `i:…`, and of the histories `fin`, `fin:<organization>` and `dead`: what each is about. */
+  entry: { message: 'i', event: 'e' },
   /** `ctl` of a shard; also `cancelled destination`, `expired endpoint` and the like: how many messages ended so (`../queue/includes/finish.lua`). */
   control: {
     counter: 'n',
@@ -319,10 +344,16 @@ export const hashKeys = {
   'l:': 'limiter',
   'o:': 'organization',
   'ar:': 'archive',
-  'al:': 'alerts',
+  'al:': ['alerts', 'alertState'],
   'oe:': 'ownEvents',
+  'q:': 'deadLetters',
+  'w:': 'entry',
+  'i:': 'entry',
+  fin: 'entry',
+  'fin:': 'entry',
+  dead: 'entry',
   ctl: 'control',
   out: 'outbox',
   ends: 'ends',
   circuits: 'transitions',
-} as const satisfies Record<string, keyof typeof hashFields>;
+} as const satisfies Record<string, keyof typeof hashFields | readonly (keyof typeof hashFields)[]>;

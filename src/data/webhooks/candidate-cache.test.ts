@@ -7,6 +7,7 @@ import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
+import { webhookFields } from './webhook-fields.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
 
 const org = 'org_a';
@@ -133,12 +134,14 @@ test('more changes than are noted are read with all others, once', async () => {
   expect(counted.pages).toBeLessThan(40);
 });
 
+const { changesOf } = webhookFields.webhookVersions;
+
 test('a change by a process of another release, which does not say what it was, is in force at once, too', async () => {
   const key = `${prefix}{wh:${org}}:v`;
   expect(await matched({ customer: 'earlier' })).toEqual([]);
-  const [version, journal] = await redis.client.hmget(key, eventTypeId, `j:${eventTypeId}`);
+  const [version, journal] = await redis.client.hmget(key, eventTypeId, changesOf + eventTypeId);
   await store.updateSubscription(org, subscriptions[1] ?? '', { labelFilters: { customer: 'earlier' } });
-  await redis.client.hset(key, `j:${eventTypeId}`, journal ?? '', eventTypeId, `${version}9`);
+  await redis.client.hset(key, changesOf + eventTypeId, journal ?? '', eventTypeId, `${version}9`);
   await eventually(async () => expect(await matched({ customer: 'earlier' })).toEqual([subscriptions[1]]));
 });
 

@@ -1,18 +1,21 @@
 -- Counts messages to applications in windows that begin with their first message, unless one of them would hold too many: then nothing is counted.
--- KEYS     per application a hash: c<ms> messages, e<ms> end of the window in milliseconds since the epoch
--- ARGV[1]  number of windows of each; then per application its messages and per window its length in milliseconds and the largest number of messages
+-- KEYS     per application a hash: F.rate_window with the length of a window behind it; its end is in milliseconds since the epoch
+-- ARGV[1]  by name (namedArgument in src/redis/script.ts): sends per application, each {messages, windows {length in milliseconds, max number of messages}}
 -- Reply: {0} | {milliseconds until there is room for all, the application (1, 2, …) that takes longest}. An empty window also has room for more messages than
 -- it ever holds.
+-- @include "../../redis/scripts/includes/json.lua"
+
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local windows = tonumber(ARGV[1])
+local given = decoded(ARGV[1])
+local sends = given.sends
 local wait, slowest, counted = 0, 0, {}
 for application, key in ipairs(KEYS) do
-  local at = 2 + (application - 1) * (1 + 2 * windows)
-  local count, longest, writes = tonumber(ARGV[at]), 0, {}
-  for k = at + 1, at + 2 * windows, 2 do
-    local ms, max = tonumber(ARGV[k]), tonumber(ARGV[k + 1])
-    local count_field, end_field = 'c' .. ARGV[k], 'e' .. ARGV[k]
+  local count, longest, writes = sends[application].messages, 0, {}
+  for _, window in ipairs(sends[application].windows) do
+    local ms, max = window[1], window[2]
+    local length = string.format('%.0f', ms)
+    local count_field, end_field = F.rate_window.messages .. length, F.rate_window.end_ms .. length
     local held = redis.call('HMGET', key, count_field, end_field)
     local before, ends = tonumber(held[1] or '0'), tonumber(held[2] or '0')
     if ends <= now then

@@ -309,7 +309,7 @@ export class RedisWebhookStore {
   }
 
   async #rowByExternalId(org: string, externalId: string): Promise<Row<WebhookApplication> | null> {
-    const [reply] = list(await this.#scripts.run('read', org, ['ax', externalId]));
+    const [reply] = list(await this.#scripts.run('read', org, [namedArgument({ externalId })]));
     return typeof reply === 'string' ? null : applicationRow(org, reply);
   }
 

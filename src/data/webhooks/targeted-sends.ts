@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { Script } from '../../redis/script.ts';
+import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { webhookFields } from './webhook-fields.ts';
 import type { WebhookRateLimits } from './webhooks.ts';
 
-const script = new Script(new URL('./rate-windows.lua', import.meta.url));
-const windowsOf = ({ perSecond, perMinute, perHour }: WebhookRateLimits) => [1000, perSecond, 60_000, perMinute, 3_600_000, perHour];
+const script = new Script(new URL('./rate-windows.lua', import.meta.url), webhookFields);
+const windowsOf = ({ perSecond, perMinute, perHour }: WebhookRateLimits) => [
+  [1000, perSecond],
+  [60_000, perMinute],
+  [3_600_000, perHour],
+];
 const reply = z.union([z.tuple([z.literal(0)]), z.tuple([z.number(), z.number()])]);
 
 /** What one event brings to an application that it was sent to on purpose. */
@@ -33,8 +38,8 @@ export class TargetedSends {
   async count(org: string, sends: readonly TargetedSend[]): Promise<void> {
     if (sends.length === 0) return;
     const keys = sends.map(({ applicationId }) => `${this.#prefix}{sent:${org}}:${applicationId}`);
-    const args = sends.flatMap(({ messages, limits }) => [messages, ...windowsOf(limits)]);
-    const [waitMs, slowest = 0] = reply.parse(await script.run(this.#redis, keys, [3, ...args]).catch(throwUnavailable));
+    const counted = namedArgument({ sends: sends.map(({ messages, limits }) => ({ messages, windows: windowsOf(limits) })) });
+    const [waitMs, slowest = 0] = reply.parse(await script.run(this.#redis, keys, [counted]).catch(throwUnavailable));
     if (waitMs === 0) return;
     const application = sends[slowest - 1]?.applicationId ?? '';
     throw new PosthornError('APPLICATION_RATE_LIMITED', `The application ${application} has reached its message limit.`, {

@@ -1,14 +1,15 @@
 -- Subscriptions that an event of a type may match, with what they are below, in the order of their places. The caller judges them.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] id of the event type, [2] 't' all, [3] place to begin at, [4] most; or [2] 'a' of an application, [3] place of an endpoint, [4] most endpoints,
--- [5] application's id, [6] its number, [7] its part; or [2] 'e' of endpoints, then per endpoint id, number, part; or [2] 'n', then numbers of
--- subscriptions.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): event_type: its id; from: place to begin at, and max: how many subscriptions at most. Or application
+-- {id, number, part}, with from and max of its endpoints; or endpoints {id, number, part}; or subscriptions: their numbers.
 -- Reply: {place after the last, place to go on at or '', applications as a list of number and record, per row place, number, record, endpoint, its record,
 -- application's number}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local event_type = call('HGET', P .. 'ty', ARGV[1])
+local asked = decoded(ARGV[1])
+local event_type = call('HGET', P .. 'ty', asked.event_type)
 if not event_type then
   return { '0', '', {}, {} }
 end
@@ -58,8 +59,11 @@ local function take_of_endpoints(found)
   take(subscriptions)
 end
 
-if ARGV[2] == 'n' then
-  local found, numbers = {}, { unpack(ARGV, 3) }
+if asked.subscriptions then
+  local found, numbers = {}, {}
+  for k, number in ipairs(asked.subscriptions) do
+    numbers[k] = whole(number)
+  end
   load_rows('sb', numbers)
   for _, number in ipairs(numbers) do
     local record = known.sb[number]
@@ -71,10 +75,10 @@ if ARGV[2] == 'n' then
   take(found)
   return { '0', '', applications, rows }
 end
-if ARGV[2] == 'e' then
+if asked.endpoints then
   local found = {}
-  for k = 3, #ARGV, 3 do
-    local endpoint = find('ep', ARGV[k], ARGV[k + 1], ARGV[k + 2])
+  for _, each in ipairs(asked.endpoints) do
+    local endpoint = find('ep', each.id, whole(each.number), each.part)
     if endpoint then
       found[#found + 1] = { '0', endpoint }
     end
@@ -83,16 +87,16 @@ if ARGV[2] == 'e' then
   return { '0', '', applications, rows }
 end
 
-local name, is_of_application = 't' .. event_type, ARGV[2] == 'a'
-if is_of_application then
-  local application = find('ap', ARGV[5], ARGV[6], ARGV[7])
+local name, owner = F.webhook_lists.subscriptions_of .. event_type, asked.application
+if owner then
+  local application = find('ap', owner.id, whole(owner.number), owner.part)
   if not application then
     return { '0', '', {}, {} }
   end
-  name = 'a' .. application
+  name = F.webhook_lists.endpoints_of .. application
 end
-local found, more = list_walk(name, tonumber(ARGV[3]), 1, tonumber(ARGV[4]), max_fields)
-if is_of_application then
+local found, more = list_walk(name, asked.from, 1, asked.max, max_fields)
+if owner then
   take_of_endpoints(found)
 else
   take(found)

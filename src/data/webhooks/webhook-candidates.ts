@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
+import { namedArgument } from '../../redis/script.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
-import { idArguments } from './webhook-kinds.ts';
+import { idParts } from './webhook-kinds.ts';
 import { chunksOf } from './webhook-pages.ts';
 import { applicationRow, endpointRow, recordParts, subscriptionRow } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
@@ -92,27 +93,28 @@ export class WebhookCandidates {
 
   /** Of all applications: at most `count` subscriptions (and 100) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 't', from, Math.min(count, maxPerRead)]);
+    return this.#read(org, { eventType: eventTypeId, from, max: Math.min(count, maxPerRead) });
   }
 
   /** Of one application: those of at most `count` of its endpoints (and 100). Places are those of the endpoints. */
   ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 'a', from, Math.min(count, maxPerRead), ...idArguments('application', applicationId)]);
+    const application = idParts('application', applicationId);
+    return this.#read(org, { eventType: eventTypeId, from, max: Math.min(count, maxPerRead), application });
   }
 
   /** Of at most 100 endpoints, in their order; endpoints that are not there have none. */
   async ofEndpoints(org: string, eventTypeId: string, endpointIds: readonly string[]): Promise<WebhookCandidate[]> {
-    const ids = endpointIds.flatMap((id) => idArguments('endpoint', id));
-    return (await this.#read(org, [eventTypeId, 'e', ...ids])).candidates;
+    const endpoints = endpointIds.map((id) => idParts('endpoint', id));
+    return (await this.#read(org, { eventType: eventTypeId, endpoints })).candidates;
   }
 
   /** Those of at most 100 subscriptions to the event type, by their numbers. */
   ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 'n', ...numbers]);
+    return this.#read(org, { eventType: eventTypeId, subscriptions: numbers });
   }
 
-  async #read(org: string, args: readonly (string | number | Buffer)[]): Promise<CandidatePage> {
-    const [end, next, applications, rows] = list(await this.#scripts.run('candidates', org, args));
+  async #read(org: string, asked: Readonly<Record<string, unknown>>): Promise<CandidatePage> {
+    const [end, next, applications, rows] = list(await this.#scripts.run('candidates', org, [namedArgument(asked)]));
     const known = new Map<string, { application: WebhookApplication; part: string }>();
     for (const each of chunksOf(list(applications), 2)) {
       const [number = '', record = ''] = each.map(text);

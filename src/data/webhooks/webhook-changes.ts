@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { namedArgument } from '../../redis/script.ts';
 import { list, text } from '../shard/script-reply.ts';
-import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
+import { changesMatching, idParts, type KindOfWebhooks } from './webhook-kinds.ts';
 import { definedOf } from './webhook-records.ts';
 import { type Row, withJson } from './webhook-rows.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
@@ -62,7 +62,9 @@ export async function webhookRows<T>(
   ids: readonly string[],
 ): Promise<(Row<T> | null)[]> {
   if (ids.length === 0) return [];
-  const replies = list(await scripts.run('read', org, [kind.letters, ...ids.flatMap((id) => idArguments(kind.kind, id))]));
+  const replies = list(
+    await scripts.run('read', org, [namedArgument({ kind: kind.letters, ids: ids.map((id) => idParts(kind.kind, id)) })]),
+  );
   return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
 }
 

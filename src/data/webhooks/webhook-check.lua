@@ -1,6 +1,6 @@
 -- Checks a part of the webhook store of an organization and returns the inconsistencies: between any two scripts the store must be consistent.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] which hash: ap, ep, sb, es, ls, ax, ids; or an, [2] cursor, '0' at first, [3] how many entries, about.
+-- ARGV[1] which hash: ap, ep, sb, es, ls, ax, ids; or an. ARGV[2] cursor, '0' at first. ARGV[3] how many entries, about.
 -- Reply: {cursor to go on with, '0' at the end; how many entries were checked; entry and complaint, one after the other}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
@@ -31,7 +31,7 @@ end
 local check = {}
 
 function check.ap(number, record)
-  local external = decoded(string.match(record, '{.*$')).e
+  local external = decoded(string.match(record, '{.*$'))[F.webhook_application.external_id]
   if external and call('HGET', P .. 'ax', external) ~= number then
     complain(number, 'is not found by its external id')
   end
@@ -42,10 +42,10 @@ function check.ep(number, record)
   if not application then
     return complain(number, 'cannot be read')
   end
-  if not record_of('ap', application) and not is_doomed('a' .. application) then
+  if not record_of('ap', application) and not is_doomed(F.webhook_doomed.application .. application) then
     complain(number, 'has no application')
   end
-  if member_at('a' .. application, place) ~= number then
+  if member_at(F.webhook_lists.endpoints_of .. application, place) ~= number then
     complain(number, 'is not in the list of its application')
   end
 end
@@ -55,16 +55,16 @@ function check.sb(number, record)
   if not endpoint then
     return complain(number, 'cannot be read')
   end
-  if not record_of('ep', endpoint) and not is_doomed('e' .. endpoint) then
+  if not record_of('ep', endpoint) and not is_doomed(F.webhook_doomed.endpoint .. endpoint) then
     complain(number, 'has no endpoint')
   end
-  if not record_of('tr', event_type) and not is_doomed('t' .. event_type) then
+  if not record_of('tr', event_type) and not is_doomed(F.webhook_doomed.event_type .. event_type) then
     complain(number, 'has no event type')
   end
   if not find_pair(call('HGET', P .. 'es', endpoint) or '', pair(event_type, number)) then
     complain(number, 'is not among those of its endpoint')
   end
-  if member_at('t' .. event_type, place) ~= number then
+  if member_at(F.webhook_lists.subscriptions_of .. event_type, place) ~= number then
     complain(number, 'is not in the list of its event type')
   end
   local transform = transform_of(record)
@@ -89,13 +89,14 @@ function check.es(endpoint)
 end
 
 function check.ls(field, value)
-  local name, n = string.match(field, '^([at]%d+):(%d+)$')
+  local name, n = string.match(field, '^(%a%d+):(%d+)$')
   if name then
+    local has_endpoints = string.sub(name, 1, 1) == F.webhook_lists.endpoints_of
     for at = 1, #value, place_width do
       local member = whole((struct.unpack('>I6', value, at)))
       local place = whole(tonumber(n) * places_per_field + (at - 1) / place_width)
-      local pattern = string.sub(name, 1, 1) == 'a' and '^%S+ (%d+) (%d+) {' or '^%S+ %d+ (%d+) (%d+) {'
-      local record = member ~= '0' and record_of(string.sub(name, 1, 1) == 'a' and 'ep' or 'sb', member)
+      local pattern = has_endpoints and '^%S+ (%d+) (%d+) {' or '^%S+ %d+ (%d+) (%d+) {'
+      local record = member ~= '0' and record_of(has_endpoints and 'ep' or 'sb', member)
       local owner, own_place = string.match(record or '', pattern)
       if member ~= '0' and (owner ~= string.sub(name, 2) or own_place ~= place) then
         complain(field, 'lists ' .. member .. ', which is not there')

@@ -48,8 +48,8 @@ else
 end
 
 -- A failover may have lost that the number was given out.
-if tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0') < tonumber(number) then
-  call('HSET', KEYS[1], 'n:' .. kind, number)
+if tonumber(call('HGET', KEYS[1], F.webhook_control.last_number .. kind) or '0') < tonumber(number) then
+  call('HSET', KEYS[1], F.webhook_control.last_number .. kind, number)
 end
 if kind == 'ap' then
   note_past_begin(tonumber(number) == 1)
@@ -58,7 +58,7 @@ if kind == 'ap' then
   end
   call('ZADD', P .. 'an', 0, indexed.name .. '\0' .. number)
 else
-  head = part .. ' ' .. application .. ' ' .. list_append('a' .. application, number)
+  head = part .. ' ' .. application .. ' ' .. list_append(F.webhook_lists.endpoints_of .. application, number)
 end
 call('HSET', P .. kind, number, head .. ' ' .. object.json)
 if id then

@@ -16,6 +16,7 @@ import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { resealWebhooks } from './reseal-webhooks.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
+import { webhookFields } from './webhook-fields.ts';
 import { sharedWebhookKeys, webhookKeys } from './webhook-keys.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 
@@ -48,7 +49,7 @@ async function fill(organization: string): Promise<void> {
   const candidates = new WebhookCandidates({ redis: redis.client, prefix });
   expect((await candidates.ofEventType(organization, 'etp_a', 0, 5)).candidates).toHaveLength(2);
   const { doomed, rotations } = webhookKeys(prefix, organization);
-  await redis.client.hset(doomed, 'a99', '');
+  await redis.client.hset(doomed, `${webhookFields.webhookDoomed.application}99`, '');
   await redis.client.hset(rotations, 'ep_a 2', '{}');
   for (const name of ['mk:0', 'mk:1']) await redis.client.hset(`${prefix}{wh:${organization}}:${name}`, 'mark', '1');
   await redis.client.zadd(sharedWebhookKeys(prefix).unfinished, 1, organization);

@@ -1,5 +1,4 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
-import type { ScriptArgument } from '../../redis/script.ts';
 import { parseWebhookId, type WebhookKind } from './webhook-ids.ts';
 import type { WebhookTarget } from './webhook-notes.ts';
 import { encodeApplication, encodeEndpoint, encodeSubscription } from './webhook-records.ts';
@@ -81,10 +80,4 @@ function nameKey(name: string): string {
 export function idParts(kind: WebhookKind, id: string): { id: string; number: number; part: string } {
   const { id: known, number, part } = parseWebhookId(kind, id) ?? { id: '', number: 0, part: '-' };
   return { id: known, number, part };
-}
-
-/** The same as arguments. */
-export function idArguments(kind: WebhookKind, id: string): ScriptArgument[] {
-  const { id: known, number, part } = idParts(kind, id);
-  return [known, number, part];
 }

@@ -44,7 +44,7 @@ local function take(kind, found)
 end
 
 local function walk_numbers(kind)
-  local last = tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0')
+  local last = tonumber(call('HGET', KEYS[1], F.webhook_control.last_number .. kind) or '0')
   local number = from ~= '' and tonumber(from) + step or (step > 0 and 1 or last)
   while number >= 1 and number <= last do
     local found = {}
@@ -123,7 +123,7 @@ local function walk_application(application)
   local place, below = string.match(from, '^(%d+) (%d+)$')
   place, below = tonumber(place) or math.huge, tonumber(below) or math.huge
   while true do
-    local found, more = list_walk('a' .. application, place, -1, 20, max_fields)
+    local found, more = list_walk(F.webhook_lists.endpoints_of .. application, place, -1, 20, max_fields)
     for _, each in ipairs(found) do
       local is_first = tonumber(each[1]) == place
       looked = looked + 1
@@ -153,14 +153,14 @@ if what == 'an' then
 end
 if what == 't' then
   local event_type = call('HGET', P .. 'ty', list.above.id)
-  return { rows, event_type and walk_list('sb', 't' .. event_type) or '' }
+  return { rows, event_type and walk_list('sb', F.webhook_lists.subscriptions_of .. event_type) or '' }
 end
 local owner = find(what == 'e' and 'ep' or 'ap', list.above.id, whole(list.above.number), list.above.part)
 if not owner then
   return { rows, '' }
 end
 if what == 'a' then
-  return { rows, walk_list('ep', 'a' .. owner) }
+  return { rows, walk_list('ep', F.webhook_lists.endpoints_of .. owner) }
 end
 if what == 'e' then
   return { rows, walk_endpoint(owner, from == '' and math.huge or tonumber(from), '') and '' or position }

@@ -11,9 +11,9 @@ if sequence == 1 then
   sequence = time[1] * 1000000 + time[2]
   call('SET', KEYS[2], string.format('%.0f', sequence))
 end
-local fields = { 'm', call('GET', KEYS[1]) }
+local fields = { F.change_entry.marker, call('GET', KEYS[1]) }
 for k = 3, #ARGV do
-  fields[#fields + 1] = 'k'
+  fields[#fields + 1] = F.change_entry.key
   fields[#fields + 1] = ARGV[k]
 end
 call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', sequence), unpack(fields))

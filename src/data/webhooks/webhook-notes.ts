@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
+import { registryFields } from '../registry/registry-keys.ts';
 import type { WebhookKind } from './webhook-ids.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
 
-const noteScript = new Script(new URL('./webhook-note.lua', import.meta.url));
+const noteScript = new Script(new URL('./webhook-note.lua', import.meta.url), registryFields);
 const changesKept = 10_000;
 
 /** `target` and `targets`: for the keepers of queues (`targetChange`). */

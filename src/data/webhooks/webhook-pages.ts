@@ -5,7 +5,7 @@ import { cursorOf, cursorText } from '../shard/cursor.ts';
 import { longestFillMs, longestPauseMs, unpacedMs } from '../shard/index-pages.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
-import { idArguments, idParts, type KindOfWebhooks } from './webhook-kinds.ts';
+import { idParts, type KindOfWebhooks } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 
 const maxPerPage = 100;
@@ -71,7 +71,7 @@ export async function webhookCounts(
   what: 'a' | 't' | 'e',
   ids: readonly string[],
 ): Promise<Map<string, number>> {
-  const named = what === 't' ? ids : ids.flatMap((id) => idArguments(what === 'a' ? 'application' : 'endpoint', id));
-  const counts = ids.length === 0 ? [] : list(await scripts.run('count', org, [what, ...named]));
+  const named = ids.map((id) => (what === 't' ? { id } : idParts(what === 'a' ? 'application' : 'endpoint', id)));
+  const counts = ids.length === 0 ? [] : list(await scripts.run('count', org, [namedArgument({ what, ids: named })]));
   return new Map(ids.map((id, i) => [id, integer(counts[i] ?? 0)]));
 }

@@ -1,22 +1,24 @@
 #!lua flags=no-writes
 -- Reads what deleted applications and endpoints were (includes/webhook-past.lua), and which event types had a name.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap or ep, then per id the id, its number, its part; or ARGV[1] ty, [2] the name of event types.
+-- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap or ep and ids {id, number, part}; or event_type: the name of event types.
 -- Reply: per id the name of the application or the URL of the endpoint, or '' when nothing is known; of event types since when (ms) all that were deleted are known, or '', and
 -- their ids.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-past.lua"
+-- @include "../../redis/scripts/includes/json.lua"
 
-local kind, found = ARGV[1], {}
-if kind == 'ty' then
-  found[1] = call('HGET', KEYS[1], 'ps') or ''
-  for id in string.gmatch(call('HGET', P .. 'past', 'n:' .. ARGV[2]) or '', '%S+') do
+local asked = decoded(ARGV[1])
+local kind, found = asked.kind, {}
+if asked.event_type then
+  found[1] = call('HGET', KEYS[1], F.webhook_control.past_since_ms) or ''
+  for id in string.gmatch(call('HGET', P .. 'past', F.webhook_past.event_types_of_name .. asked.event_type) or '', '%S+') do
     found[#found + 1] = id
   end
   return found
 end
-for k = 2, #ARGV, 3 do
-  local id, number, part = ARGV[k], ARGV[k + 1], ARGV[k + 2]
+for _, each in ipairs(asked.ids) do
+  local id, number, part = each.id, whole(each.number), each.part
   local past = call('HMGET', P .. 'past', id, kind .. ':' .. number .. ':' .. part)
   -- Of an endpoint whose application is deleted the record is there until it is swept.
   local _, record = find(kind, id, number, part)

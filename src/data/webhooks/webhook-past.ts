@@ -1,5 +1,6 @@
+import { namedArgument } from '../../redis/script.ts';
 import { list, text } from '../shard/script-reply.ts';
-import { idArguments } from './webhook-kinds.ts';
+import { idParts } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookIds } from './webhooks.ts';
 
@@ -13,9 +14,8 @@ export async function pastOf(
   { applications = [], endpoints = [] }: WebhookIds,
 ): Promise<Map<string, string>> {
   const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
-    const args = ids.flatMap((id) => idArguments(kind, id));
-    const letters = kind === 'application' ? 'ap' : 'ep';
-    const found = ids.length === 0 ? [] : list(await scripts.run('past', org, [letters, ...args])).map(text);
+    const asked = { kind: kind === 'application' ? 'ap' : 'ep', ids: ids.map((id) => idParts(kind, id)) };
+    const found = ids.length === 0 ? [] : list(await scripts.run('past', org, [namedArgument(asked)])).map(text);
     return ids.flatMap((id, i): [string, string][] => (found[i] ? [[id, found[i]]] : []));
   };
   return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
@@ -27,6 +27,6 @@ export async function pastEventTypeIds(
   org: string,
   { name, nowMs }: { name: string; nowMs: number },
 ): Promise<string[] | null> {
-  const [since = '', ...ids] = list(await scripts.run('past', org, ['ty', name])).map(text);
+  const [since = '', ...ids] = list(await scripts.run('past', org, [namedArgument({ eventType: name })])).map(text);
   return since !== '' && (since === '0' || nowMs - Number(since) > longestHistoryMs) ? ids : null;
 }

@@ -1,5 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
+import {
+  decodeApplication,
+  decodeEndpoint,
+  decodeSubscription,
+  encodeApplication,
+  encodeEndpoint,
+  encodeSubscription,
+} from './webhook-records.ts';
 
 const earlier = '{"a":"https://customer.example/","y":1,"k":["sealed","whsec_abcd"],"c":1}';
 
@@ -56,4 +63,73 @@ test('signature scheme and Ed25519 keys of an endpoint are read as they were wri
       const { n, e, f, ...known } = JSON.parse(json);
       expect(known).toEqual(JSON.parse(earlier));
     }
+});
+
+test('records of an earlier release are read with each member, and written as they were, byte for byte', () => {
+  const application = '{"n":"Shop","e":"shop-1","m":{"plan":"pro"},"l":[1,2,3],"s":2,"x":"manual","z":5,"c":1,"u":2,"v":3,"g":"posthorn"}';
+  expect(decodeApplication(application)).toEqual({
+    name: 'Shop',
+    externalId: 'shop-1',
+    metadata: { plan: 'pro' },
+    rateLimits: { perSecond: 1, perMinute: 2, perHour: 3 },
+    shard: 2,
+    isDisabled: true,
+    disabledReason: 'manual',
+    disableAfterHours: 5,
+    createdAtMs: 1,
+    updatedAtMs: 2,
+    revision: 3,
+    managedBy: 'posthorn',
+  });
+  expect(encodeApplication(decodeApplication(application))).toBe(application);
+
+  const endpoint =
+    '{"a":"https://customer.example/","d":"Orders","h":[["x-a","1"]],"s":[[1,"x-b","sealed-b"]],"H":[["x-c","{{ payload.id }}"]],"t":5,"l":7,"y":1,"m":1,' +
+    '"r":[5,60],"j":60,"o":["2xx",409],"xv":4,"b":[1,2,3],"k":["sealed","whsec_abcd"],"w":2,"p":[["old",5]],"q":"mark","T":1,"n":"both","e":["key","public"],' +
+    '"f":[["old-key","old-public",6]],"i":"recovered","c":1}';
+  expect(decodeEndpoint(endpoint)).toEqual({
+    url: 'https://customer.example/',
+    description: 'Orders',
+    headers: [
+      { name: 'x-a', value: '1' },
+      { name: 'x-b', sealed: 'sealed-b' },
+    ],
+    headerTemplates: [{ name: 'x-c', template: '{{ payload.id }}' }],
+    timeoutSeconds: 5,
+    rateLimitPerSecond: 7,
+    rateLimitStrict: true,
+    ordered: true,
+    retryDelaysSeconds: [5, 60],
+    expiresAfterSeconds: 60,
+    successStatusCodes: ['2xx', 409],
+    disabledRevision: 4,
+    circuit: { failureThreshold: 1, successThreshold: 2, cooldownSeconds: 3 },
+    secret: { sealed: 'sealed', prefix: 'whsec_abcd', version: 2, previous: [{ sealed: 'old', validUntilMs: 5 }], rotatedBy: 'mark' },
+    payloadForm: 'thin',
+    signatureScheme: 'both',
+    signingKey: { sealed: 'key', publicKey: 'public', previous: [{ sealed: 'old-key', publicKey: 'old-public', validUntilMs: 6 }] },
+    isDisabled: false,
+    disabledReason: 'recovered',
+    disableAfterHours: null,
+    createdAtMs: 1,
+    updatedAtMs: 1,
+    revision: 1,
+    managedBy: null,
+  });
+  expect(encodeEndpoint(decodeEndpoint(endpoint))).toBe(endpoint);
+
+  const subscription = '{"f":"payload.total > 1","l":{"shop":["a","b"]},"y":1,"t":"trf_a","o":1,"r":"failed","c":1}';
+  expect(decodeSubscription(subscription)).toEqual({
+    filterExpression: 'payload.total > 1',
+    labelFilters: { shop: ['a', 'b'] },
+    labelFilterMode: 'any',
+    transformId: 'trf_a',
+    isEnabled: false,
+    lastFilterError: 'failed',
+    createdAtMs: 1,
+    updatedAtMs: 1,
+    revision: 1,
+    managedBy: null,
+  });
+  expect(encodeSubscription(decodeSubscription(subscription))).toBe(subscription);
 });

@@ -4,6 +4,7 @@ import { parsePlainJson } from '../../core/plain-json.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import { defaultSignatureScheme } from '../../core/signature-scheme.ts';
+import { webhookFields } from './webhook-fields.ts';
 import type {
   NewWebhookApplication,
   NewWebhookEndpoint,
@@ -14,66 +15,82 @@ import type {
 } from './webhooks.ts';
 
 /**
- * Records as they are stored: a head that scripts read (`includes/webhooks.lua`) and JSON with short names, from which is left out
+ * Records as they are stored: a head that scripts read (`includes/webhooks.lua`) and JSON with short names (`webhook-fields.ts`), from which is left out
  * what is as by default. Ids and what the head says are not in the JSON.
  */
 const defaultRateLimits = { perSecond: 100, perMinute: 1000, perHour: 10_000 };
 const defaultTimeoutSeconds = 30;
 const defaultCircuit = { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 60 };
 
-/** c created, u last changed when that is another time, v revision from the second on, g custom resource. */
-const common = { c: z.number(), u: z.number().optional(), v: z.number().optional(), g: z.string().optional() };
-/** x: disabled, with the reason or ''. i: the reason of what is not disabled. z: hours of failure after which it is disabled. */
-const disabling = { x: z.string().optional(), i: z.string().optional(), z: z.number().optional() };
+const common = {
+  createdAtMs: z.number(),
+  /** When that is another time. */
+  updatedAtMs: z.number().optional(),
+  /** From the second on. */
+  revision: z.number().optional(),
+  managedBy: z.string().optional(),
+};
+const disabling = {
+  /** Of what is disabled: the reason, or ''. */
+  disabledFor: z.string().optional(),
+  /** Of what is not: the reason. */
+  reason: z.string().optional(),
+  disableAfterHours: z.number().optional(),
+};
 
 const applicationJson = z.object({
   ...common,
   ...disabling,
-  n: z.string(),
-  e: z.string().optional(),
-  m: z.record(z.string(), z.unknown()).optional(),
-  l: z.tuple([z.number(), z.number(), z.number()]).optional(),
-  s: z.number().optional(),
+  name: z.string(),
+  externalId: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  rateLimits: z.tuple([z.number(), z.number(), z.number()]).optional(),
+  shard: z.number().optional(),
 });
-/**
- * h: headers as they are. s: sealed ones, each with its place among all. H: templates of headers. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
- * expire. xv: the revision with which it was disabled. o: what counts as success. T: links in place of payloads. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
- */
 const endpointJson = z.object({
   ...common,
   ...disabling,
-  a: z.string(),
-  d: z.string().optional(),
-  h: z.array(z.tuple([z.string(), z.string()])).optional(),
-  s: z.array(z.tuple([z.number(), z.string(), z.string()])).optional(),
-  H: z.array(z.tuple([z.string(), z.string()])).optional(),
-  t: z.number().optional(),
-  l: z.number().optional(),
-  y: z.literal(1).optional(),
-  m: z.literal(1).optional(),
-  r: z.array(z.number()).optional(),
-  j: z.number().optional(),
-  o: z.array(z.union([z.number(), z.string()])).optional(),
-  xv: z.number().optional(),
-  b: z.tuple([z.number(), z.number(), z.number()]).optional(),
-  k: z.tuple([z.string(), z.string()]),
-  w: z.number().optional(),
-  p: z.array(z.tuple([z.string(), z.number()])).optional(),
-  q: z.string().optional(),
-  n: z.enum(['ed25519', 'both']).optional(),
-  T: z.literal(1).optional(),
-  e: z.tuple([z.string(), z.string()]).optional(),
-  f: z.array(z.tuple([z.string(), z.string(), z.number()])).optional(),
+  url: z.string(),
+  description: z.string().optional(),
+  headers: z.array(z.tuple([z.string(), z.string()])).optional(),
+  /** Each with its place among all headers. */
+  sealedHeaders: z.array(z.tuple([z.number(), z.string(), z.string()])).optional(),
+  headerTemplates: z.array(z.tuple([z.string(), z.string()])).optional(),
+  timeoutSeconds: z.number().optional(),
+  rateLimitPerSecond: z.number().optional(),
+  rateLimitStrict: z.literal(1).optional(),
+  ordered: z.literal(1).optional(),
+  retryDelaysSeconds: z.array(z.number()).optional(),
+  expiresAfterSeconds: z.number().optional(),
+  successStatusCodes: z.array(z.union([z.number(), z.string()])).optional(),
+  /** With which it was disabled. */
+  disabledRevision: z.number().optional(),
+  circuit: z.tuple([z.number(), z.number(), z.number()]).optional(),
+  secret: z.tuple([z.string(), z.string()]),
+  secretVersion: z.number().optional(),
+  previousSecrets: z.array(z.tuple([z.string(), z.number()])).optional(),
+  secretRotatedBy: z.string().optional(),
+  signatureScheme: z.enum(['ed25519', 'both']).optional(),
+  /** Links in place of payloads. */
+  isThin: z.literal(1).optional(),
+  signingKey: z.tuple([z.string(), z.string()]).optional(),
+  previousSigningKeys: z.array(z.tuple([z.string(), z.string(), z.number()])).optional(),
 });
 const subscriptionJson = z.object({
   ...common,
-  f: z.string().optional(),
-  l: z.record(z.string(), z.union([z.string(), z.array(z.string())])).optional(),
-  y: z.literal(1).optional(),
-  t: z.string().optional(),
-  o: z.literal(1).optional(),
-  r: z.string().optional(),
+  filterExpression: z.string().optional(),
+  labelFilters: z.record(z.string(), z.union([z.string(), z.array(z.string())])).optional(),
+  matchesAnyLabel: z.literal(1).optional(),
+  transform: z.string().optional(),
+  isOff: z.literal(1).optional(),
+  lastFilterError: z.string().optional(),
 });
+
+const wordsOf = {
+  webhookApplication: wordsOfTable(webhookFields.webhookApplication),
+  webhookEndpoint: wordsOfTable(webhookFields.webhookEndpoint),
+  webhookSubscription: wordsOfTable(webhookFields.webhookSubscription),
+};
 
 type Stamps = Pick<WebhookApplication, 'createdAtMs' | 'updatedAtMs' | 'revision' | 'managedBy'>;
 type Disabling = Pick<WebhookApplication, 'isDisabled' | 'disabledReason' | 'disableAfterHours'>;
@@ -155,26 +172,26 @@ export function definedOf<T extends object>(value: T): { [K in keyof T]?: Exclud
 
 export function encodeApplication({ name, externalId, metadata, rateLimits, shard, ...rest }: ApplicationContent): string {
   const { perSecond, perMinute, perHour } = rateLimits;
-  return JSON.stringify({
-    n: name,
-    e: externalId ?? undefined,
-    m: Object.keys(metadata).length === 0 ? undefined : metadata,
-    l: isSame(rateLimits, defaultRateLimits) ? undefined : [perSecond, perMinute, perHour],
-    s: shard === 0 ? undefined : shard,
+  return encoded(webhookFields.webhookApplication, {
+    name,
+    externalId: externalId ?? undefined,
+    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
+    rateLimits: isSame(rateLimits, defaultRateLimits) ? undefined : [perSecond, perMinute, perHour],
+    shard: shard === 0 ? undefined : shard,
     ...encodeDisabling(rest),
     ...encodeStamps(rest),
   } satisfies z.input<typeof applicationJson>);
 }
 
 export function decodeApplication(json: string): ApplicationContent {
-  const stored = applicationJson.parse(parseJson(json));
-  const [perSecond, perMinute, perHour] = stored.l ?? [];
+  const stored = applicationJson.parse(named(parseJson(json), wordsOf.webhookApplication));
+  const [perSecond, perMinute, perHour] = stored.rateLimits ?? [];
   return {
-    name: stored.n,
-    externalId: stored.e ?? null,
-    metadata: stored.m ?? {},
+    name: stored.name,
+    externalId: stored.externalId ?? null,
+    metadata: stored.metadata ?? {},
     rateLimits: { ...defaultRateLimits, ...definedOf({ perSecond, perMinute, perHour }) },
-    shard: stored.s ?? 0,
+    shard: stored.shard ?? 0,
     ...decodeDisabling(stored),
     ...decodeStamps(stored),
   };
@@ -201,29 +218,30 @@ export function encodeEndpoint({
   ...rest
 }: EndpointContent): string {
   const { failureThreshold, successThreshold, cooldownSeconds } = circuit;
-  return JSON.stringify({
-    a: url,
-    d: description ?? undefined,
+  return encoded(webhookFields.webhookEndpoint, {
+    url,
+    description: description ?? undefined,
     ...encodeHeaders(headers),
-    H: headerTemplates.length === 0 ? undefined : headerTemplates.map(({ name, template }): [string, string] => [name, template]),
-    t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
-    l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
-    y: rateLimitStrict ? 1 : undefined,
-    m: ordered ? 1 : undefined,
-    r: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
-    j: expiresAfterSeconds ?? undefined,
-    o: successStatusCodes === null ? undefined : [...successStatusCodes],
-    xv: disabledRevision,
-    b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
-    k: [secret.sealed, secret.prefix],
-    w: secret.version === 1 ? undefined : secret.version,
-    p:
+    headerTemplates:
+      headerTemplates.length === 0 ? undefined : headerTemplates.map(({ name, template }): [string, string] => [name, template]),
+    timeoutSeconds: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
+    rateLimitPerSecond: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
+    rateLimitStrict: rateLimitStrict ? 1 : undefined,
+    ordered: ordered ? 1 : undefined,
+    retryDelaysSeconds: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
+    expiresAfterSeconds: expiresAfterSeconds ?? undefined,
+    successStatusCodes: successStatusCodes === null ? undefined : [...successStatusCodes],
+    disabledRevision,
+    circuit: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
+    secret: [secret.sealed, secret.prefix],
+    secretVersion: secret.version === 1 ? undefined : secret.version,
+    previousSecrets:
       secret.previous.length === 0
         ? undefined
         : secret.previous.map(({ sealed, validUntilMs }) => [sealed, validUntilMs] as [string, number]),
-    q: secret.rotatedBy,
-    T: payloadForm === 'thin' ? 1 : undefined,
-    n: signatureScheme === 'hmac-sha256' ? undefined : signatureScheme,
+    secretRotatedBy: secret.rotatedBy,
+    isThin: payloadForm === 'thin' ? 1 : undefined,
+    signatureScheme: signatureScheme === 'hmac-sha256' ? undefined : signatureScheme,
     ...encodeSigningKey(signingKey),
     ...encodeDisabling(rest),
     ...encodeStamps(rest),
@@ -231,110 +249,144 @@ export function encodeEndpoint({
 }
 
 export function decodeEndpoint(json: string): EndpointContent {
-  const stored = endpointJson.parse(parsePlainJson(json));
-  const [failureThreshold, successThreshold, cooldownSeconds] = stored.b ?? [];
+  const stored = endpointJson.parse(named(parsePlainJson(json), wordsOf.webhookEndpoint));
+  const [failureThreshold, successThreshold, cooldownSeconds] = stored.circuit ?? [];
   return {
-    url: stored.a,
-    description: stored.d ?? null,
+    url: stored.url,
+    description: stored.description ?? null,
     headers: decodeHeaders(stored),
-    headerTemplates: (stored.H ?? []).map(([name, template]) => ({ name, template })),
-    timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
-    rateLimitPerSecond: stored.l ?? 0,
-    rateLimitStrict: stored.y === 1,
-    ordered: stored.m === 1,
-    retryDelaysSeconds: stored.r ?? null,
-    expiresAfterSeconds: stored.j ?? null,
-    successStatusCodes: stored.o ?? null,
+    headerTemplates: (stored.headerTemplates ?? []).map(([name, template]) => ({ name, template })),
+    timeoutSeconds: stored.timeoutSeconds ?? defaultTimeoutSeconds,
+    rateLimitPerSecond: stored.rateLimitPerSecond ?? 0,
+    rateLimitStrict: stored.rateLimitStrict === 1,
+    ordered: stored.ordered === 1,
+    retryDelaysSeconds: stored.retryDelaysSeconds ?? null,
+    expiresAfterSeconds: stored.expiresAfterSeconds ?? null,
+    successStatusCodes: stored.successStatusCodes ?? null,
     circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
     secret: {
-      sealed: stored.k[0],
-      prefix: stored.k[1],
-      version: stored.w ?? 1,
-      previous: (stored.p ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
-      ...(stored.q === undefined ? {} : { rotatedBy: stored.q }),
+      sealed: stored.secret[0],
+      prefix: stored.secret[1],
+      version: stored.secretVersion ?? 1,
+      previous: (stored.previousSecrets ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
+      ...(stored.secretRotatedBy === undefined ? {} : { rotatedBy: stored.secretRotatedBy }),
     },
-    payloadForm: stored.T === 1 ? 'thin' : defaultPayloadForm,
-    signatureScheme: stored.n ?? defaultSignatureScheme,
+    payloadForm: stored.isThin === 1 ? 'thin' : defaultPayloadForm,
+    signatureScheme: stored.signatureScheme ?? defaultSignatureScheme,
     signingKey: decodeSigningKey(stored),
-    ...definedOf({ disabledRevision: stored.xv }),
+    ...definedOf({ disabledRevision: stored.disabledRevision }),
     ...decodeDisabling(stored),
     ...decodeStamps(stored),
   };
 }
 
-type KeyJson = Pick<z.output<typeof endpointJson>, 'e' | 'f'>;
+type KeyJson = Pick<z.output<typeof endpointJson>, 'signingKey' | 'previousSigningKeys'>;
 
 function encodeSigningKey(key: WebhookEndpoint['signingKey']): KeyJson {
   if (key === null) return {};
   const previous = key.previous.map(({ sealed, publicKey, validUntilMs }): [string, string, number] => [sealed, publicKey, validUntilMs]);
-  return { e: [key.sealed, key.publicKey], ...(previous.length > 0 && { f: previous }) };
+  return { signingKey: [key.sealed, key.publicKey], ...(previous.length > 0 && { previousSigningKeys: previous }) };
 }
 
-function decodeSigningKey({ e, f = [] }: KeyJson): WebhookEndpoint['signingKey'] {
-  if (e === undefined) return null;
-  const [sealed, publicKey] = e;
-  return { sealed, publicKey, previous: f.map(([old, oldPublic, validUntilMs]) => ({ sealed: old, publicKey: oldPublic, validUntilMs })) };
+function decodeSigningKey({ signingKey, previousSigningKeys = [] }: KeyJson): WebhookEndpoint['signingKey'] {
+  if (signingKey === undefined) return null;
+  const [sealed, publicKey] = signingKey;
+  return {
+    sealed,
+    publicKey,
+    previous: previousSigningKeys.map(([old, oldPublic, validUntilMs]) => ({ sealed: old, publicKey: oldPublic, validUntilMs })),
+  };
 }
 
-function encodeHeaders(headers: readonly HeaderRecord[]): Pick<z.input<typeof endpointJson>, 'h' | 's'> {
+function encodeHeaders(headers: readonly HeaderRecord[]): Pick<z.input<typeof endpointJson>, 'headers' | 'sealedHeaders'> {
   const plain = headers.flatMap(({ name, value }): [string, string][] => (value === undefined ? [] : [[name, value]]));
   const sealed = headers.flatMap(({ name, sealed: text }, place): [number, string, string][] =>
     text === undefined ? [] : [[place, name, text]],
   );
-  return { h: plain.length === 0 ? undefined : plain, s: sealed.length === 0 ? undefined : sealed };
+  return { headers: plain.length === 0 ? undefined : plain, sealedHeaders: sealed.length === 0 ? undefined : sealed };
 }
 
-function decodeHeaders({ h, s }: Pick<z.output<typeof endpointJson>, 'h' | 's'>): HeaderRecord[] {
-  const headers: HeaderRecord[] = (h ?? []).map(([name, value]) => ({ name, value }));
-  for (const [place, name, sealed] of s ?? []) headers.splice(place, 0, { name, sealed });
+function decodeHeaders({
+  headers: plain,
+  sealedHeaders,
+}: Pick<z.output<typeof endpointJson>, 'headers' | 'sealedHeaders'>): HeaderRecord[] {
+  const headers: HeaderRecord[] = (plain ?? []).map(([name, value]) => ({ name, value }));
+  for (const [place, name, sealed] of sealedHeaders ?? []) headers.splice(place, 0, { name, sealed });
   return headers;
 }
 
 export function encodeSubscription(content: SubscriptionContent): string {
   const { filterExpression, labelFilters, labelFilterMode, transformId, isEnabled, lastFilterError } = content;
-  return JSON.stringify({
-    f: filterExpression ?? undefined,
-    l: Object.keys(labelFilters).length === 0 ? undefined : labelFilters,
-    y: labelFilterMode === 'any' ? 1 : undefined,
-    t: transformId ?? undefined,
-    o: isEnabled ? undefined : 1,
-    r: lastFilterError ?? undefined,
+  return encoded(webhookFields.webhookSubscription, {
+    filterExpression: filterExpression ?? undefined,
+    labelFilters: Object.keys(labelFilters).length === 0 ? undefined : labelFilters,
+    matchesAnyLabel: labelFilterMode === 'any' ? 1 : undefined,
+    transform: transformId ?? undefined,
+    isOff: isEnabled ? undefined : 1,
+    lastFilterError: lastFilterError ?? undefined,
     ...encodeStamps(content),
   } satisfies z.input<typeof subscriptionJson>);
 }
 
 export function decodeSubscription(json: string): SubscriptionContent {
-  const stored = subscriptionJson.parse(parsePlainJson(json));
+  const stored = subscriptionJson.parse(named(parsePlainJson(json), wordsOf.webhookSubscription));
   return {
-    filterExpression: stored.f ?? null,
-    labelFilters: stored.l ?? {},
-    labelFilterMode: stored.y === 1 ? 'any' : 'all',
-    transformId: stored.t ?? null,
-    isEnabled: stored.o !== 1,
-    lastFilterError: stored.r ?? null,
+    filterExpression: stored.filterExpression ?? null,
+    labelFilters: stored.labelFilters ?? {},
+    labelFilterMode: stored.matchesAnyLabel === 1 ? 'any' : 'all',
+    transformId: stored.transform ?? null,
+    isEnabled: stored.isOff !== 1,
+    lastFilterError: stored.lastFilterError ?? null,
     ...decodeStamps(stored),
   };
 }
 
 function encodeStamps({ createdAtMs, updatedAtMs, revision, managedBy }: Stamps) {
   return {
-    c: createdAtMs,
-    u: updatedAtMs === createdAtMs ? undefined : updatedAtMs,
-    v: revision === 1 ? undefined : revision,
-    g: managedBy ?? undefined,
+    createdAtMs,
+    updatedAtMs: updatedAtMs === createdAtMs ? undefined : updatedAtMs,
+    revision: revision === 1 ? undefined : revision,
+    managedBy: managedBy ?? undefined,
   };
 }
 
-function decodeStamps({ c, u, v, g }: { c: number; u?: number; v?: number; g?: string }): Stamps {
-  return { createdAtMs: c, updatedAtMs: u ?? c, revision: v ?? 1, managedBy: g ?? null };
+type StoredStamps = Pick<z.output<typeof applicationJson>, keyof Stamps>;
+
+function decodeStamps({ createdAtMs, updatedAtMs = createdAtMs, revision = 1, managedBy }: StoredStamps): Stamps {
+  return { createdAtMs, updatedAtMs, revision, managedBy: managedBy ?? null };
 }
 
 function encodeDisabling({ isDisabled, disabledReason, disableAfterHours }: Disabling) {
-  return { ...(isDisabled ? { x: disabledReason ?? '' } : { i: disabledReason ?? undefined }), z: disableAfterHours ?? undefined };
+  return {
+    ...(isDisabled ? { disabledFor: disabledReason ?? '' } : { reason: disabledReason ?? undefined }),
+    disableAfterHours: disableAfterHours ?? undefined,
+  };
 }
 
-function decodeDisabling({ x, i, z: hours }: { x?: string; i?: string; z?: number }): Disabling {
-  return { isDisabled: x !== undefined, disabledReason: (x ?? i) || null, disableAfterHours: hours ?? null };
+type StoredDisabling = Pick<z.output<typeof applicationJson>, keyof typeof disabling>;
+
+function decodeDisabling({ disabledFor, reason, disableAfterHours }: StoredDisabling): Disabling {
+  return {
+    isDisabled: disabledFor !== undefined,
+    disabledReason: (disabledFor ?? reason) || null,
+    disableAfterHours: disableAfterHours ?? null,
+  };
+}
+
+/** JSON of a record with the short names of its members. */
+function encoded<T extends Readonly<Record<string, string>>>(names: T, members: { [K in keyof T]?: unknown }): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(members).map(([word, value]) => [names[word], value])));
+}
+
+/** The members of a record by their words; those that this release does not have are left out. */
+function named(stored: unknown, words: ReadonlyMap<string, string>): unknown {
+  if (typeof stored !== 'object' || stored === null) return stored;
+  const members = Object.entries(stored).map(([short, value]): [string | undefined, unknown] => [words.get(short), value]);
+  return Object.fromEntries(members.filter(([word]) => word !== undefined));
+}
+
+function wordsOfTable(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(names).map(([word, short]) => [short, word]));
 }
 
 function isSame<T extends Record<string, number>>(one: T, other: T): boolean {

@@ -24,8 +24,8 @@ if kind == 'ty' then
   if not event_type then
     return { 'gone' }
   end
-  call('HDEL', P .. 'v', id, 'j:' .. id)
-  call('HSET', P .. 'doom', 't' .. event_type, '')
+  call('HDEL', P .. 'v', id, F.webhook_versions.changes_of .. id)
+  call('HSET', P .. 'doom', F.webhook_doomed.event_type .. event_type, '')
   call('HDEL', P .. 'ty', id)
   call('HDEL', P .. 'tr', event_type)
   return { 'removed' }
@@ -52,15 +52,15 @@ if kind == 'ap' then
   end
   call('ZREM', P .. 'an', object.indexed.name .. '\0' .. number)
   forget_id('app_', stored)
-  bump({ { '*', number } })
-  call('HSET', P .. 'doom', 'a' .. number, '')
+  bump({ { F.webhook_versions.any, number } })
+  call('HSET', P .. 'doom', F.webhook_doomed.application .. number, '')
 else
   local application, place = string.match(stored, '^%S+ (%d+) (%d+) ')
-  list_remove('a' .. application, place)
+  list_remove(F.webhook_lists.endpoints_of .. application, place)
   forget_id('ep_', stored)
   bump_event_types_of(number)
   if call('HEXISTS', P .. 'es', number) == 1 then
-    call('HSET', P .. 'doom', 'e' .. number, '')
+    call('HSET', P .. 'doom', F.webhook_doomed.endpoint .. number, '')
   end
 end
 call('HDEL', P .. kind, number)

@@ -4,9 +4,10 @@ import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { epochIsOver } from '../registry/leader-epoch.ts';
 import { text } from '../shard/script-reply.ts';
+import { webhookFields } from './webhook-fields.ts';
 import { webhookKeys } from './webhook-keys.ts';
 
-const script = (name: string): Script => new Script(new URL(`./webhook-${name}.lua`, import.meta.url));
+const script = (name: string): Script => new Script(new URL(`./webhook-${name}.lua`, import.meta.url), webhookFields);
 const scripts = {
   create: script('create'),
   subscribe: script('subscribe'),
@@ -22,6 +23,8 @@ const scripts = {
   sweep: script('sweep'),
   check: script('check'),
 };
+
+const { any, changesOf } = webhookFields.webhookVersions;
 
 /** Those by which users change what they have. */
 const changing = new Set<keyof typeof scripts>(['create', 'subscribe', 'update', 'remove']);
@@ -74,7 +77,7 @@ export class WebhookScripts {
   /** Of what matches any event, and an event of the type; null: nothing does yet. */
   async versions(org: string, eventTypeId: string): Promise<(string | null)[]> {
     try {
-      return await this.#redis.hmget(webhookKeys(this.#prefix, org).versions, '*', eventTypeId);
+      return await this.#redis.hmget(webhookKeys(this.#prefix, org).versions, any, eventTypeId);
     } catch (error) {
       throw redisUnavailable(error);
     }
@@ -83,7 +86,7 @@ export class WebhookScripts {
   /** The same two, and what has changed last (`includes/webhooks.lua`), of one time; absent ones are empty. */
   async versionsAndChanges(org: string, eventTypeId: string): Promise<{ versions: string[]; changes: string[] }> {
     const { versions } = webhookKeys(this.#prefix, org);
-    const found = await this.#redis.hmget(versions, '*', eventTypeId, 'j:*', `j:${eventTypeId}`).catch(throwUnavailable);
+    const found = await this.#redis.hmget(versions, any, eventTypeId, changesOf + any, changesOf + eventTypeId).catch(throwUnavailable);
     const texts = found.map((each) => each ?? '');
     return { versions: texts.slice(0, 2), changes: texts.slice(2) };
   }
@@ -112,7 +115,7 @@ export class WebhookScripts {
   /** A number for a new record, which is given out to nobody else. */
   async nextNumber(org: string, letters: WebhookLetters): Promise<number> {
     try {
-      return await this.#redis.hincrby(webhookKeys(this.#prefix, org).counters, `n:${letters}`, 1);
+      return await this.#redis.hincrby(webhookKeys(this.#prefix, org).counters, webhookFields.webhookControl.lastNumber + letters, 1);
     } catch (error) {
       throw redisUnavailable(error);
     }

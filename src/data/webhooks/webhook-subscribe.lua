@@ -73,17 +73,17 @@ if #fresh > 0 and transform and is_gone(transform) then
 end
 
 if #fresh > 0 then
-  local last = call('HINCRBY', KEYS[1], 'n:sb', #fresh)
+  local last = call('HINCRBY', KEYS[1], F.webhook_control.last_number .. 'sb', #fresh)
   local packed, made, changed, new = {}, {}, {}, {}
   for k, each in ipairs(fresh) do
     local event_type, number = each.event_type, whole(last - #fresh + k)
     if not event_type then
-      event_type = whole(call('HINCRBY', KEYS[1], 'n:ty', 1))
+      event_type = whole(call('HINCRBY', KEYS[1], F.webhook_control.last_number .. 'ty', 1))
       call('HSET', P .. 'ty', each.event_type_id, event_type)
       call('HSET', P .. 'tr', event_type, each.event_type_id)
     end
     made[#made + 1] = number
-    made[#made + 1] = each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. list_append('t' .. event_type, number) .. ' ' .. given.json
+    made[#made + 1] = each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. list_append(F.webhook_lists.subscriptions_of .. event_type, number) .. ' ' .. given.json
     if each.id then
       call('HSET', P .. 'ids', each.id, number)
     end
@@ -97,8 +97,8 @@ if #fresh > 0 then
   call('HSET', P .. 'es', endpoint, (call('HGET', P .. 'es', endpoint) or '') .. table.concat(packed))
   count_transform(transform, #fresh)
   bump(changed)
-  if call('HEXISTS', P .. 'v', '*') == 0 then
-    bump({ { '*', '0' } })
+  if call('HEXISTS', P .. 'v', F.webhook_versions.any) == 0 then
+    bump({ { F.webhook_versions.any, '0' } })
   end
 end
 return { 'done', endpoint, part_of(record), over[3], over[4], unpack(numbers) }

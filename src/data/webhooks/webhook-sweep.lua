@@ -47,7 +47,7 @@ local function sweep_list(name, remove)
 end
 
 local function sweep_application(application)
-  local name = 'a' .. application
+  local name = F.webhook_lists.endpoints_of .. application
   return sweep_list(name, function(endpoint, place)
     if not sweep_endpoint(endpoint) then
       return false
@@ -64,7 +64,7 @@ local function sweep_application(application)
 end
 
 local function sweep_event_type(event_type)
-  local name = 't' .. event_type
+  local name = F.webhook_lists.subscriptions_of .. event_type
   return sweep_list(name, function(subscription, place)
     remove_subscription(subscription)
     list_remove(name, place)
@@ -72,7 +72,11 @@ local function sweep_event_type(event_type)
   end)
 end
 
-local sweep = { a = sweep_application, e = sweep_endpoint, t = sweep_event_type }
+local sweep = {
+  [F.webhook_doomed.application] = sweep_application,
+  [F.webhook_doomed.endpoint] = sweep_endpoint,
+  [F.webhook_doomed.event_type] = sweep_event_type,
+}
 local found = some_fields(doom, 20)
 for k = 1, #found, 2 do
   local field = found[k]

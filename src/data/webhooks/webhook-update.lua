@@ -60,7 +60,7 @@ end
 call('HSET', P .. kind, number, wanted)
 if change.changes_matching then
   if kind == 'ap' then
-    bump({ { '*', number } })
+    bump({ { F.webhook_versions.any, number } })
   elseif kind == 'ep' then
     bump_event_types_of(number)
   else

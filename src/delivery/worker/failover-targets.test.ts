@@ -356,7 +356,7 @@ async function asEarlierRelease(shard: number): Promise<void> {
   const { dueMs, moves, left, attemptsAtFirst } = hashFields.message;
   await client.hdel(`${base}m:${id}`, dueMs, left, attemptsAtFirst, ...(shard === 0 ? [moves] : []));
   await client.xgroup('CREATE', `${base}w:${n}`, 'g', '0', 'MKSTREAM').catch(() => {});
-  await client.xadd(`${base}w:${n}`, `${Date.now()}-1`, 'i', id);
+  await client.xadd(`${base}w:${n}`, `${Date.now()}-1`, hashFields.entry.message, id);
   await client.hset(`${base}t:${n}`, { [hashFields.target.pausedSinceMs]: Date.now() });
   await client.sadd(`${base}paused`, n);
 }

@@ -20,7 +20,7 @@ import type { Key, ListQuery, Page, Version, WatchEvent } from '../store.ts';
 import { ChangeFollower } from './change-follower.ts';
 import { ObjectCodec } from './codec.ts';
 import { reachable } from './reachable.ts';
-import { StoreKeys } from './store-keys.ts';
+import { StoreKeys, storeFields } from './store-keys.ts';
 
 export interface RedisBackendOptions {
   redis: RedisClient;
@@ -37,7 +37,7 @@ export interface RedisBackendOptions {
 }
 
 const pageLimit = 500;
-const commitScript = new Script(new URL('./scripts/commit.lua', import.meta.url));
+const commitScript = new Script(new URL('./scripts/commit.lua', import.meta.url), storeFields);
 const pageScript = new Script(new URL('./scripts/page.lua', import.meta.url));
 
 const commitReply = z.union([

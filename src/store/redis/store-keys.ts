@@ -22,3 +22,6 @@ export class StoreKeys {
     return `${this.#base}names:${kind}`;
   }
 }
+
+/** Fields of the entries of the stream of changes, in their order; scripts name them `F.store_change.type`. */
+export const storeFields = { storeChange: { type: 't', kind: 'k', namespace: 'n', object: 'o' } } as const;

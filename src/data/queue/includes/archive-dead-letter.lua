@@ -10,7 +10,7 @@ local function archive_dead_letter(id)
   local t = call('HMGET', P .. 't:' .. m[2], F.target.organization, F.target.route, F.target.destination)
   remove_dead_letter(id, m[1], t[1], t[2], t[3], m[3])
   local stamp = new_stamp()
-  call('XADD', P .. 'fin', stamp, 'i', id)
+  call('XADD', P .. 'fin', stamp, F.entry.message, id)
   call('HSET', key, F.message.status, 'x', F.message.end_stamp, stamp, F.message.archived_end_stamp, m[1])
   if t[1] then
     note_failure(t[1], id, m[4])

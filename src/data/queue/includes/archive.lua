@@ -44,10 +44,10 @@ local function move_to_archive(org, stamp, id)
     local ms, first = string.match(stamp, '^(%d+)-(%d+)$')
     count = tonumber(call('HGET', P .. 'm:' .. id, F.message.pack_count) or '0')
     for number = 0, count - 1 do
-      call('XADD', P .. 'fin:' .. org, ms .. '-' .. whole(first + number), 'i', packed.member(id, number))
+      call('XADD', P .. 'fin:' .. org, ms .. '-' .. whole(first + number), F.entry.message, packed.member(id, number))
     end
   else
-    call('XADD', P .. 'fin:' .. org, stamp, 'i', id)
+    call('XADD', P .. 'fin:' .. org, stamp, F.entry.message, id)
   end
   call('XDEL', P .. 'fin', stamp)
   if not moved_to_archives[org] then

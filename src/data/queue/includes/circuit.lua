@@ -41,7 +41,7 @@ local function circuit_begin(n, state, id)
   -- A probe that fails goes on with the same outage.
   if state == 'c' or (state == 'o' and not t[8]) then
     if t[9] then
-      note_end(t[1], t[2], t[3], state, 1, '-')
+      end_log.add(t[1], t[2], t[3], state, 1, '-')
     end
     if t[10] then
       note_own(state, t[1], t[2], t[3], id or '-', '')

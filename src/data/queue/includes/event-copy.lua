@@ -28,9 +28,9 @@ local function event_refs(event, ids)
   end
 end
 
--- Whether a copy of the event is to be made, and chunks of its payload are not here. Where its home has `lost` some (1), the copy has none.
-local function lacks_chunks(event, text, lost)
-  if lost == '1' then
+-- Whether a copy of the event is to be made, and chunks of its payload are not here. Where `are_lost` says that its home has lost some, the copy has none.
+local function lacks_chunks(event, text, are_lost)
+  if are_lost then
     return false
   end
   local token, bytes = chunks.of(text)

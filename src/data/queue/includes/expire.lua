@@ -33,7 +33,7 @@ do
 
   -- Takes a message out of `due` or its lane. Scripts that read an entry which was not found drop it (expiry.has_ended).
   local function take_out(n, id, stands_in, event)
-    if retry_over(n, id) or stands_in == '' then
+    if retries.remove(n, id) or stands_in == '' then
       return
     end
     local lane, entry = string.match(stands_in or '', '^(%d+r?)/(.+)$')

@@ -242,7 +242,7 @@ on_first_use(failover, function()
     end
     call('HSET', key, unpack(fields))
     if m.due then
-      scheduled.add(candidate, id, m.due)
+      retries.schedule(candidate, id, m.due)
       return
     end
     queue_room(destination)

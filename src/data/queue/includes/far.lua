@@ -48,7 +48,7 @@ local function keep_without_messages(event, token)
   local kept = head .. ' ' .. stamp .. rest
   call('SET', P .. 'e:' .. event, kept)
   grow_event(event, nil, #kept - #text)
-  call('XADD', P .. 'fin', stamp, 'e', event)
+  call('XADD', P .. 'fin', stamp, F.entry.event, event)
   call('HDEL', P .. 'far', event)
   hold_event(event, nil, -1)
   return true

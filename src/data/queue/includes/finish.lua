@@ -16,7 +16,7 @@
 local begun_ends = {}
 
 -- Ends a message, of this event, of target n that is not held. Status: `d` delivered, `q` dead letter with its reason. `error_type`: the type of error of a
--- dead letter; nil: that of its last attempt. `how` as count_end has it.
+-- dead letter; nil: that of its last attempt. `how` as counters.ended has it.
 -- History entries `fin` and `dead` are what pruning walks. `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of
 -- an organization. Returns the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, error_type, how)
@@ -25,10 +25,10 @@ local function finish(id, event, org, n, destination, status, reason, error_type
   hold_event(event, org, -1)
   local is_cancelled = reason == cancelled.reason
   if not is_cancelled then
-    count_end(org, n, destination, how or (status == 'd' and F.tally.delivered or F.tally.failed))
+    counters.ended(org, n, destination, how or (status == 'd' and F.tally.delivered or F.tally.failed))
   end
   if status == 'q' then
-    call('XADD', P .. 'dead', stamp, 'i', id)
+    call('XADD', P .. 'dead', stamp, F.entry.message, id)
     begun_ends[id] = {
       F.message.status, status, F.message.end_stamp, stamp, F.message.dead_letter_reason, reason,
       error_type and F.message.end_error_type or nil, error_type,
@@ -43,20 +43,20 @@ local function finish(id, event, org, n, destination, status, reason, error_type
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
     end
     count_dead_letter(org, destination, reason, 1)
-    count_reason(org, n, reason)
+    counters.reason(org, n, reason)
     if is_cancelled or is_expired then
       -- For the metrics.
       call('HINCRBY', ctl, (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
     end
     if (t[2] or is_unknown and not is_for_webhooks(org)) and not is_cancelled then
-      note_end(org, t[1], first_destination(id, destination), 'f', 1, id)
+      end_log.add(org, t[1], end_log.first_destination(id, destination), 'f', 1, id)
     end
     if (t[3] or is_unknown) and not is_cancelled then
       note_own(F.own_events.dead, org, t[1], destination, id, reason, nil, is_unknown)
     end
     return unpack(begun_ends[id])
   end
-  call('XADD', P .. 'fin', stamp, 'i', id)
+  call('XADD', P .. 'fin', stamp, F.entry.message, id)
   return F.message.status, status, F.message.end_stamp, stamp
 end
 
@@ -70,19 +70,19 @@ local function finish_unsent(id, event, org, n, status, why)
   feed.message(status, org, id, event, n, t[2] or '-', nil, route)
   if status == 't' then
     if is_for_webhooks(org) then
-      count_end(org, n, t[2] or '', F.tally.failed)
+      counters.ended(org, n, t[2] or '', F.tally.failed)
     else
-      count_unsent(org, route)
+      counters.unsent(org, route)
     end
     index_add(P .. 'i:fail:' .. route, stamp, id)
     if t[3] then
-      note_end(org, route, first_destination(id, t[2]), 'f', 1, id)
+      end_log.add(org, route, end_log.first_destination(id, t[2]), 'f', 1, id)
     end
   else
-    count_held_back(org, route, 1)
-    count_reason(org, n, 'filtered')
+    counters.held_back(org, route, 1)
+    counters.reason(org, n, 'filtered')
   end
-  call('XADD', P .. 'fin', stamp, 'i', id)
+  call('XADD', P .. 'fin', stamp, F.entry.message, id)
   if why == '' then
     return F.message.status, status, F.message.end_stamp, stamp
   end

@@ -23,7 +23,7 @@ do
       local all = call('ZRANGE', key, 0, -1, 'WITHSCORES')
       call('DEL', key)
       for k = 1, #all, 2 do
-        call('XADD', key, whole(tonumber(all[k + 1])) .. '-' .. whole(tonumber(string.sub(all[k], 1, 13))), 'i', string.sub(all[k], 14))
+        call('XADD', key, whole(tonumber(all[k + 1])) .. '-' .. whole(tonumber(string.sub(all[k], 1, 13))), F.entry.message, string.sub(all[k], 14))
       end
       seen = 'stream'
     end
@@ -39,7 +39,7 @@ do
   function index_add(key, stamp, id)
     local kind = index_kind(key)
     if kind == 'stream' then
-      call('XADD', key, stamp, 'i', id)
+      call('XADD', key, stamp, F.entry.message, id)
     elseif type(kind) == 'number' then
       local ms, number = string.match(stamp, '^(%d+)-(%d+)$')
       call('ZADD', key, ms, index_member(number, id))

@@ -50,7 +50,7 @@ local function new_message(event, org, n, target)
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
   hold_event(event, org, 1)
-  count_made(org, n)
+  counters.made(org, n)
   index_add(P .. 'i:' .. org, stamp, target.id)
   index_add(P .. 'i:' .. target.route, stamp, target.id)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
@@ -66,7 +66,7 @@ local function new_message(event, org, n, target)
     return false, failover.move(m, n, target.elsewhere, 'destination_unavailable')
   end
   if due then
-    scheduled.add(n, target.id, due)
+    retries.schedule(n, target.id, due)
     if expires then
       expiry.watch(target.id, expires)
     end

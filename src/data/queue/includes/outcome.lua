@@ -29,7 +29,7 @@ local function circuit_result(n, c, generation, succeeded, id)
     if is_probe or c.failures >= c.threshold then
       write_consecutive_failures(n, c)
       if not is_probe then
-        tally_target(call('HGET', P .. 't:' .. n, F.target.organization), n, F.tally.circuit_openings, 1)
+        counters.circuit_opening(call('HGET', P .. 't:' .. n, F.target.organization), n)
       end
       circuit_begin(n, 'o', id)
       c.state, c.generation, c.changed = 'o', generation + 1, true

@@ -20,7 +20,7 @@ local function receive(id, n, org, why)
     expiry.watch(id, m.expires)
   end
   if m.due then
-    scheduled.add(n, id, m.due)
+    retries.schedule(n, id, m.due)
     return
   end
   local room = queue_room(t[1])

@@ -138,7 +138,7 @@ local function remove_message(id)
       index_remove(P .. 'i:fail:' .. t[2], m[4], id)
     end
   elseif m[5] ~= 'm' then
-    retry_over(m[2], id)
+    retries.remove(m[2], id)
     call('HINCRBY', ctl, F.control.open_messages, -1)
     hold_event(m[1], t[1], -1)
   elseif is_sending(m[9]) then

@@ -24,7 +24,7 @@ local function enqueue_in(lane, id, expires)
   if expires then
     expiry.queued(id, expires, lane, entry)
   end
-  call('XADD', w, entry, 'i', id)
+  call('XADD', w, entry, F.entry.message, id)
 end
 
 local function enqueue(n, id, expires)

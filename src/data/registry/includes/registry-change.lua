@@ -66,9 +66,9 @@ local function finish()
   for i, operation in ipairs(change.operations) do
     change_index(KEYS[6 + i], operation[1], operation[2])
   end
-  local fields = {'m', call('GET', KEYS[1])}
+  local fields = {F.change_entry.marker, call('GET', KEYS[1])}
   for _, key in ipairs(change.change_keys) do
-    fields[#fields + 1] = 'k'
+    fields[#fields + 1] = F.change_entry.key
     fields[#fields + 1] = key
   end
   call('XADD', KEYS[4], 'MAXLEN', '~', change.max_changes, string.format('%.0f-0', next_sequence()), unpack(fields))

@@ -8,11 +8,10 @@
 local past_kept_ms, max_past, max_of_name = 90 * 86400000, 10000, 8
 local prefix_of = { ap = 'app_', ep = 'ep_' }
 
--- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: `ps` in
--- `ctl` (ms).
+-- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: F.webhook_control.past_since_ms.
 local function note_past_begin(is_first)
-  if call('HEXISTS', KEYS[1], 'ps') == 0 then
-    call('HSET', KEYS[1], 'ps', is_first and '0' or whole(tonumber(now[1]) * 1000))
+  if call('HEXISTS', KEYS[1], F.webhook_control.past_since_ms) == 0 then
+    call('HSET', KEYS[1], F.webhook_control.past_since_ms, is_first and '0' or whole(tonumber(now[1]) * 1000))
   end
 end
 
@@ -34,7 +33,7 @@ end
 -- What a record says of itself in history.
 local function shown_of(kind, record)
   local json = decoded(string.match(record, '{.*$') or '{}')
-  return kind == 'ap' and json.n or json.a
+  return kind == 'ap' and json[F.webhook_application.name] or json[F.webhook_endpoint.url]
 end
 
 local function note_past_record(kind, number, record)
@@ -46,10 +45,10 @@ end
 
 local function note_past_event_type(id, name)
   local ids = { id }
-  for other in string.gmatch(call('HGET', P .. 'past', 'n:' .. name) or '', '%S+') do
+  for other in string.gmatch(call('HGET', P .. 'past', F.webhook_past.event_types_of_name .. name) or '', '%S+') do
     if other ~= id and #ids < max_of_name then
       ids[#ids + 1] = other
     end
   end
-  note_past('n:' .. name, table.concat(ids, ' '))
+  note_past(F.webhook_past.event_types_of_name .. name, table.concat(ids, ' '))
 end

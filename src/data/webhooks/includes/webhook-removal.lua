@@ -20,7 +20,7 @@ local function remove_record(number)
   end
   local event_type, place = string.match(record, '^%S+ %d+ (%d+) (%d+) ')
   local event_type_id = record_of('tr', event_type)
-  list_remove('t' .. event_type, place)
+  list_remove(F.webhook_lists.subscriptions_of .. event_type, place)
   call('HDEL', P .. 'sb', number)
   forget_id('sub_', record)
   count_transform(transform_of(record), -1)

@@ -6,8 +6,8 @@ local transforms = P .. 'tf'
 
 -- The id of the transform in the record of a subscription; nil: it has none.
 local function transform_of(record)
-  if string.find(record, '"t":', 1, true) then
-    return decoded(string.match(record, '{.*$')).t
+  if string.find(record, '"' .. F.webhook_subscription.transform .. '":', 1, true) then
+    return decoded(string.match(record, '{.*$'))[F.webhook_subscription.transform]
   end
 end
 

@@ -26,7 +26,7 @@ local function whole(number)
 end
 
 -- Whoever keeps what matches an event keeps its version with it: `*` and event type ids. No version comes twice, not even after a loss of data.
--- Beside it stands what has changed last, `j:<name>`: ` <version>:<number>` of subscriptions, under `j:*` of applications, the newest at the end.
+-- Beside it stands what has changed last, F.webhook_versions.changes_of: ` <version>:<number>` of subscriptions, under `*` of applications, the newest at the end.
 local now = call('TIME')
 local version = now[1] .. '.' .. now[2]
 local max_journal_bytes = 8192
@@ -45,7 +45,7 @@ local function bump(changes)
   for first = 1, #names, 200 do
     local last, fields, values = math.min(#names, first + 199), {}, {}
     for k = first, last do
-      fields[#fields + 1] = 'j:' .. names[k]
+      fields[#fields + 1] = F.webhook_versions.changes_of .. names[k]
     end
     local journals = call('HMGET', P .. 'v', unpack(fields))
     for k = first, last do

@@ -1,7 +1,7 @@
 -- Changes one object if it still has the expected version, and logs the change under the next revision.
 --
 -- KEYS[1] meta            hash: marker, revision
--- KEYS[2] changes         stream, entry ids <revision>-0: t type, k kind, n namespace, o object
+-- KEYS[2] changes         stream, entry ids <revision>-0, fields F.store_change
 -- KEYS[3] objects of the kind       hash: member -> <version>\n<object>
 -- KEYS[4] names of the kind         sorted set, all scores 0: members
 -- KEYS[5] objects of kind Namespace (hash as KEYS[3])
@@ -56,5 +56,6 @@ end
 for _, dependent in ipairs(change.added) do
   redis.call('ZADD', KEYS[6], 0, dependent)
 end
-redis.call('XADD', KEYS[2], 'MAXLEN', change.log_length, revision .. '-0', 't', change.type, 'k', change.kind, 'n', change.namespace, 'o', ARGV[3])
+redis.call('XADD', KEYS[2], 'MAXLEN', change.log_length, revision .. '-0', F.store_change.type, change.type,
+  F.store_change.kind, change.kind, F.store_change.namespace, change.namespace, F.store_change.object, ARGV[3])
 return {'ok', new}
