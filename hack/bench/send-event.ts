@@ -19,7 +19,7 @@ import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { type SlowScripts, watchSlowScripts } from './lib/slow-scripts.ts';
 import { type Envelope, joined, payloadBytes, Sender, type Sent } from './lib/traffic.ts';
-import { encryptionKey, startWorld, type World } from './lib/world.ts';
+import { encryptionKey, type Lane, startWorld, type World } from './lib/world.ts';
 
 const [events = 20_000, largest = 100_000, stored = 1_000_000, seconds = 30, isKept = 1, hasOwnCore = 0] = process.argv
   .slice(2)
@@ -41,9 +41,16 @@ const p50p99 = (values: readonly number[]): string => `${ms(percentile(values, 0
 /** Where Redis runs. */
 const place = hasOwnCore === 1 ? isolate : undefined;
 
-async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string; shards: number; workers: number }): Promise<World> {
+async function sendingWorld(options: {
+  eventTypes: string[];
+  sinkOrigin: string;
+  shards: number;
+  workers: number;
+  organization?: Lane['organization'];
+}): Promise<World> {
+  const { organization } = options;
   const world = await startWorld({
-    lanes: [{ slug: 'orders', urls: [options.sinkOrigin] }],
+    lanes: [{ slug: 'orders', urls: [options.sinkOrigin], ...(organization && { organization }) }],
     eventTypes: options.eventTypes,
     workers: options.workers,
     environment: { POSTHORN_SHARDS: String(options.shards), POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' },
@@ -154,10 +161,16 @@ async function besideIngest(): Promise<Rows> {
   }
 }
 
-/** Events for 1,000 endpoints, and one for very many, beside an event now and then for a route of its own. */
+/** Events for 1,000 endpoints, and one for very many, beside an event now and then of another organization. */
 async function fanOut(): Promise<Rows> {
   const [sink, endpoints] = [await startSink(), await startEndpoints()];
-  const world = await sendingWorld({ eventTypes: ['for.fewer', 'for.all'], sinkOrigin: sink.origin, shards, workers: 1 });
+  const world = await sendingWorld({
+    eventTypes: ['for.fewer', 'for.all'],
+    sinkOrigin: sink.origin,
+    shards,
+    workers: 1,
+    organization: { id: 'org_b', slug: 'other' },
+  });
   const other = new Sender(world.ingest, senders);
   const rows: Rows = [];
   const otherFor = async (during: Promise<unknown>): Promise<Sent> => {

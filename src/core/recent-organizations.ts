@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 
 /** Activity longer ago (ms) is not recent. */
-export const recentMs = 10_000;
+const recentMs = 10_000;
 
 /** Tracks whether more than one organization was active in the last 10 s. */
 export class RecentOrganizations {
@@ -23,15 +23,6 @@ export class RecentOrganizations {
 
   /** Whether there were more than one. */
   get areSeveral(): boolean {
-    return this.#isRecent(this.#otherAtMs);
-  }
-
-  hasOthersThan(organization: string): boolean {
-    if (this.#last === null) return false;
-    return this.#isRecent(this.#last === organization ? this.#otherAtMs : this.#lastAtMs);
-  }
-
-  #isRecent(atMs: number): boolean {
-    return atMs >= this.#clock.now() - recentMs;
+    return this.#otherAtMs >= this.#clock.now() - recentMs;
   }
 }

@@ -6,6 +6,7 @@ import { defaultPool } from '../core/default-pool.ts';
 import type { InstallationEgress, RefusedAddresses } from '../core/egress-policy.ts';
 import type { Logger } from '../core/logger.ts';
 import { PayloadLinks } from '../core/payload-link.ts';
+import { RecentOrganizations } from '../core/recent-organizations.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { StoreEndpoints } from '../core/store-hosts.ts';
 import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
@@ -48,7 +49,6 @@ import { endpointTestHandler } from './tasks/endpoint-test-handler.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
 import { OutboxTransfer } from './worker/duties/outbox-transfer.ts';
 import { EndpointConfigSync } from './worker/endpoint-config-sync.ts';
-import { RecentJobs } from './worker/recent-jobs.ts';
 import { ShardConsumer } from './worker/shard-consumer.ts';
 import { ShardSignals } from './worker/shard-signals.ts';
 import { SlotShares } from './worker/slot-shares.ts';
@@ -211,10 +211,9 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
   const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
-  const recentJobs = new RecentJobs(clock);
+  const organizations = new RecentOrganizations(clock);
   const slotShares = new SlotShares(slots);
-  const isBesideOthers = (): boolean => recentJobs.busiestBesideOthers !== null;
-  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers });
+  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => organizations.areSeveral });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses, ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(
@@ -244,7 +243,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
     }
   };
-  const context = new WorkerContext({ id, slots, shares: slotShares, recentJobs, clock, logger, metrics, backoffs, retention });
+  const context = new WorkerContext({ id, slots, shares: slotShares, organizations, clock, logger, metrics, backoffs, retention });
   const transformer = new EventTransformer({ sandbox, clock });
   const { directory } = options.webhooks;
   const consumers = queues.map((queue, shard) => {

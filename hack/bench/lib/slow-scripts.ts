@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 import { basename } from 'node:path';
-import { Script } from '../../../src/redis/script.ts';
+import { ShardScript } from '../../../src/data/shard/shard-script.ts';
 import type { RedisServer } from '../../../test/support/redis.ts';
 
 const folder = new URL('../../../src/data/', import.meta.url);
@@ -18,7 +18,7 @@ export interface SlowScripts {
 /** From now on; what was noticed before is forgotten. */
 export async function watchSlowScripts({ client }: RedisServer): Promise<() => Promise<SlowScripts>> {
   const names = new Map(
-    globSync('*/*.lua', { cwd: folder }).map((name) => [new Script(new URL(name, folder)).sha, basename(name, '.lua')]),
+    globSync('*/*.lua', { cwd: folder }).map((name) => [new ShardScript(new URL(name, folder)).sha, basename(name, '.lua')]),
   );
   await client.config('SET', 'slowlog-log-slower-than', noticedMs * 1000);
   await client.config('SET', 'slowlog-max-len', 100_000);

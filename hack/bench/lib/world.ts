@@ -35,7 +35,11 @@ export interface Lane {
   source?: Partial<SourceRecord>;
   /** So many more routes of the source, whose filters let no event through. */
   filteringRoutes?: number;
+  /** Whose it is; default: `org_a`, slug `acme`. */
+  organization?: { id: string; slug: string };
 }
+
+const acme = { id: 'org_a', slug: 'acme' };
 
 export interface World {
   redis: RedisServer;
@@ -111,7 +115,7 @@ export async function startWorld(options: {
     api: originOf('api'),
     ingest: originOf('ingest'),
     programs,
-    path: (slug) => `/ingest/acme/${slug}`,
+    path: (slug) => `/ingest/${(options.lanes.find((lane) => lane.slug === slug)?.organization ?? acme).slug}/${slug}`,
     credentials: ['authorization', `Bearer ${apiKey}`],
     restartApi: async () => {
       await programs.api.stop();
@@ -132,7 +136,8 @@ export async function startWorld(options: {
 async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[], eventTypes: readonly string[]): Promise<void> {
   const keyring = new Keyring([{ id: 'k1', key: encryptionKey }]);
   const epoch = await publisher.mintEpoch();
-  await publisher.publish(epoch, 'organization', organizationRecord({ slug: 'acme' }));
+  const organizations = new Map([acme, ...lanes.map(({ organization }) => organization ?? acme)].map((each) => [each.id, each]));
+  for (const { id, slug } of organizations.values()) await publisher.publish(epoch, 'organization', organizationRecord({ id, slug }));
   await publisher.publish(epoch, 'apiKey', {
     v: recordLayoutVersion,
     id: 'key_a',
@@ -156,19 +161,21 @@ async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]
     generation: 1,
   };
   for (const name of eventTypes) await publisher.publish(epoch, 'eventType', { ...eventType, id: `etp_${name}`, name });
-  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {}, filteringRoutes = 0 } of lanes) {
+  for (const lane of lanes) {
+    const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {}, filteringRoutes = 0 } = lane;
+    const { id: org, slug: orgSlug } = lane.organization ?? acme;
     const ids = urls.map((_, i) => `dst_${slug}${i}`);
-    await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic', ...source }));
+    await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, org, orgSlug, slug, provider: 'generic', ...source }));
     for (const [i, url] of urls.entries()) {
       const id = ids[i] ?? '';
       const secret = keyring.seal(
         `whsec_${Buffer.alloc(32, 2).toString('base64')}`,
-        recordSealingContext('org_a', 'destination', id, 'signingSecrets'),
+        recordSealingContext(org, 'destination', id, 'signingSecrets'),
       );
-      const record = destinationRecord({ url, timeoutMs, signingSecrets: [secret] }, { id, slug: id, ...destination });
+      const record = destinationRecord({ url, timeoutMs, signingSecrets: [secret] }, { id, org, slug: id, ...destination });
       await publisher.publish(epoch, 'destination', record);
     }
-    const route = routeRecord({ id: `rte_${slug}`, slug, sourceId: `src_${slug}`, destinations: ids.map((id) => ({ id, shard: 0 })) });
+    const route = routeRecord({ id: `rte_${slug}`, org, slug, sourceId: `src_${slug}`, destinations: ids.map((id) => ({ id, shard: 0 })) });
     await publisher.publish(epoch, 'route', { ...route, circuit: { ...route.circuit, ...circuit } });
     for (let i = 0; i < filteringRoutes; i++) {
       const id = `rte_${base32(createHash('sha256').update(`${slug} ${i}`).digest().subarray(0, 16))}`;

@@ -160,7 +160,7 @@ export interface Settlement {
 export interface ShardHints {
   /** The worker's pool can dequeue work. */
   hasReadyWork: boolean;
-  /** Some of that is of others than the busiest account and those that get nothing (`TurnOrder`). */
+  /** Some of that is of others than the dominant account and those that get nothing (`TurnOrder`). */
   hasWorkOfOthers: boolean;
   /** When `promote` has something to move; 0: now; null: nothing is known to wait. */
   nextDueMs: number | null;
@@ -241,8 +241,8 @@ export interface Retention {
   largestFirst?: boolean;
 }
 
-/** All others go before the dominant account, which had most of the worker's recent jobs; the accounts `without` get nothing. */
+/** All others go before the dominant account (`SlotShares.dominant`); the accounts `without` get nothing. */
 export interface TurnOrder {
-  busiest?: string | null;
+  dominant?: string | null;
   without?: readonly string[];
 }

@@ -5,9 +5,8 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is requeued, [4] slots of the
--- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
--- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its
--- pool, [7] accounts that get nothing, separated by spaces.
+-- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account that
+-- dominates the worker (`SlotShares.dominant`), or '': others go first, [6] the mark of its pool, [7] accounts that get nothing, separated by spaces.
 -- Reply: {hints, which look for ends when there are no jobs; unconfigured targets; targets, jobs, texts (includes/jobs.lua)}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -48,7 +47,7 @@ local deadline = now + tonumber(ARGV[3])
 local mark = ARGV[6]
 local ready_organizations = P .. 'ready' .. mark
 local slots = tonumber(call('HGET', ctl, F.control.slots .. mark) or '0')
-local busiest = ARGV[5] or ''
+local dominant = ARGV[5] or ''
 local without, without_count = accounts_of(ARGV[7])
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
@@ -419,7 +418,7 @@ local function give_turn(org, org_start, count)
 end
 
 while left > 0 and visits < visits_limit do
-  local org, org_start, count, passed = next_organization(ready_organizations, busiest, without, without_count)
+  local org, org_start, count, passed = next_organization(ready_organizations, dominant, without, without_count)
   if not org then
     break
   end
@@ -449,7 +448,7 @@ write_status_counts()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then
   ring(false, mark)
-  hints.ready = busiest ~= '' and has_others(ready_organizations, busiest, without, more) and 2 or 1
+  hints.ready = dominant ~= '' and has_others(ready_organizations, dominant, without, more) and 2 or 1
 end
 if #job_lines == 0 then
   hints.ends = call('EXISTS', P .. 'ends')

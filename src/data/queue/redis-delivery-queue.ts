@@ -121,7 +121,7 @@ export class RedisDeliveryQueue {
 
   /** Up to `count` (1..64) messages, fairest first. If there are none, it searches for ends. */
   async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}): Promise<DequeueAnswer> {
-    const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
+    const turns = [order.dominant ?? '', this.#mark, order.without?.join(' ') ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
     const [hints, unconfigured, ...jobs] = reply;
     return { ...shardHints(hints), jobs: await this.#jobs(jobs), unconfigured: list(unconfigured).map(targetOf) };

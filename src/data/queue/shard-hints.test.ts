@@ -78,7 +78,7 @@ describe('ready work is reported', () => {
     await settleEverything(suite.queue, 'w1');
     await accept(org);
     await accept(org);
-    expect(await suite.queue.dequeue('w1', 1, undefined, { busiest: 'org_a' })).toMatchObject({ hasReadyWork: true, hasWorkOfOthers });
+    expect(await suite.queue.dequeue('w1', 1, undefined, { dominant: 'org_a' })).toMatchObject({ hasReadyWork: true, hasWorkOfOthers });
   });
 });
 

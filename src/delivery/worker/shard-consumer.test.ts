@@ -11,6 +11,7 @@ import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { RecentOrganizations } from '../../core/recent-organizations.ts';
 import type { Job, ShardState } from '../../data/queue/delivery-queue.ts';
 import { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
@@ -22,7 +23,6 @@ import { deliveryMetrics } from '../metrics.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 import { OutboxTransfer } from './duties/outbox-transfer.ts';
 import { EndpointConfigSync } from './endpoint-config-sync.ts';
-import { RecentJobs } from './recent-jobs.ts';
 import { ShardConsumer } from './shard-consumer.ts';
 import { ShardSignals } from './shard-signals.ts';
 import { SlotShares } from './slot-shares.ts';
@@ -92,7 +92,7 @@ function newConsumer(clock: Clock): ShardConsumer {
     id: 'w1',
     slots,
     shares: new SlotShares(slots),
-    recentJobs: new RecentJobs(clock),
+    organizations: new RecentOrganizations(clock),
     clock,
     logger: silentLogger,
     metrics,

@@ -24,9 +24,16 @@ test('the webhooks and alerts of an organization count with it', () => {
   expect(holding(64, { org_a: 3, '+org_a': 3, '~org_a': 2 }).large(56)).toEqual(['org_a']);
 });
 
-test('one account may hold more than half of all slots', () => {
-  expect(holding(64, { org_a: 32, org_b: 2 }).largest).toBeNull();
-  expect(holding(64, { org_a: 32, '+org_a': 1 }).largest).toBe('org_a');
+test('the dominant account has more than half of the attempts under way that are not slow', () => {
+  expect(holding(64, {}).dominant).toBeNull();
+  expect(holding(64, { org_a: 1 }).dominant).toBe('org_a');
+  expect(holding(64, { org_a: 3, org_b: 2, org_c: 1 }).dominant).toBeNull();
+  expect(holding(64, { org_b: 3, org_a: 3, '+org_a': 1 }).dominant).toBe('org_a');
+  const shares = holding(64, { org_a: 3, org_b: 2 });
+  for (let i = 0; i < 8; i++) shares.begin({ org: 'org_b', isSlow: true });
+  expect(shares.dominant).toBe('org_a');
+  for (let i = 0; i < 2; i++) shares.end({ org: 'org_a', isSlow: false });
+  expect(shares.dominant).toBe('org_b');
 });
 
 test('a worker of few slots keeps none', () => {

@@ -57,9 +57,10 @@ export class SlotShares {
     return [...this.#held].flatMap(([account, held]) => (held >= bound ? [account] : []));
   }
 
-  /** The account that holds more than half of all slots; null: none does. */
-  get largest(): string | null {
-    for (const [account, held] of this.#held) if (held > this.#slots / 2) return account;
+  /** The account that has more than half of the attempts under way that are not slow, which have shares of their own; null: none has. */
+  get dominant(): string | null {
+    const half = (this.#inFlight - this.#slowInFlight) / 2;
+    for (const [account, held] of this.#held) if (held - (this.#slow.get(account) ?? 0) > half) return account;
     return null;
   }
 

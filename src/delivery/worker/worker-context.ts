@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { RecentOrganizations } from '../../core/recent-organizations.ts';
 import type { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
-import type { RecentJobs } from './recent-jobs.ts';
 import type { SlotShares } from './slot-shares.ts';
 
 export interface WorkerContextOptions {
@@ -12,7 +12,8 @@ export interface WorkerContextOptions {
   /** Attempts at the same time. */
   slots: number;
   shares: SlotShares;
-  recentJobs: RecentJobs;
+  /** Whose jobs were taken, by account. */
+  organizations: RecentOrganizations;
   clock: Clock;
   logger: Logger;
   metrics: DeliveryMetrics;
@@ -25,7 +26,7 @@ export class WorkerContext {
   readonly id: string;
   readonly slots: number;
   readonly shares: SlotShares;
-  readonly recentJobs: RecentJobs;
+  readonly organizations: RecentOrganizations;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: DeliveryMetrics;
@@ -37,12 +38,12 @@ export class WorkerContext {
   totalSlots: number;
   #lookAtAllAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ id, slots, shares, recentJobs, clock, logger, metrics, backoffs, retention }: WorkerContextOptions) {
+  constructor({ id, slots, shares, organizations, clock, logger, metrics, backoffs, retention }: WorkerContextOptions) {
     this.id = id;
     this.slots = slots;
     this.totalSlots = slots;
     this.shares = shares;
-    this.recentJobs = recentJobs;
+    this.organizations = organizations;
     this.clock = clock;
     this.logger = logger;
     this.metrics = metrics;

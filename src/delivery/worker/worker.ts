@@ -57,7 +57,6 @@ export class Worker {
   readonly #context: WorkerContext;
   readonly #consumers: readonly ShardConsumer[];
   readonly #heartbeat: WorkerHeartbeat;
-  /** Beside other organizations the busiest one is served at it. */
   readonly #rooms: { uploadRoom: OrganizationBudget; transformRoom: OrganizationBudget };
   /** With targets in the place of sources. */
   readonly #payloadRoom: OrganizationBudget;
@@ -186,7 +185,7 @@ export class Worker {
     return this.#dequeues < dequeuesAtOnce;
   }
 
-  /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
+  /** Those that want to take: first where others than the dominant organization wait, then round the shards. */
   #inTurn(): ShardConsumer[] {
     const round = [...this.#consumers.slice(this.#next), ...this.#consumers.slice(0, this.#next)].filter(({ wantsToTake }) => wantsToTake);
     return [...round.filter(({ isPressing }) => isPressing), ...round.filter(({ isPressing }) => !isPressing)];
@@ -205,7 +204,7 @@ export class Worker {
     this.#reserved += count;
     const jobs = await consumer.take(count, this.#context.shares.slow, order);
     this.#dequeues--;
-    for (const { target } of jobs) this.#context.recentJobs.add(accountOf(target.org));
+    for (const { target } of jobs) this.#context.organizations.add(accountOf(target.org));
     this.#context.wakeup.signal();
     const plans = new Map<Target, Promise<DeliveryPlan>>();
     for (const [i, job] of jobs.entries()) {
@@ -223,12 +222,13 @@ export class Worker {
     this.#context.wakeup.signal();
   }
 
-  /** Who goes first, and who gets nothing: the busiest account of what is taken out of turn, those with large shares of the last slots. */
+  /** The dominant account goes last. It gets nothing of what is taken out of turn beside others, and those with large shares nothing of the last slots. */
   #orderOf({ isPressing }: ShardConsumer): TurnOrder {
-    const { recentJobs, shares } = this.#context;
-    const outOfTurn = isPressing && recentJobs.busiestBesideOthers !== null ? [recentJobs.busiestBesideOthers] : [];
+    const { organizations, shares } = this.#context;
+    const { dominant } = shares;
+    const outOfTurn = isPressing && dominant !== null && organizations.areSeveral ? [dominant] : [];
     const large = this.#hasOnlyKept ? shares.large(this.#free) : [];
-    return { busiest: recentJobs.busiest ?? shares.largest, without: [...new Set([...outOfTurn, ...large])] };
+    return { dominant, without: [...new Set([...outOfTurn, ...large])] };
   }
 
   async #doorbellLoop(doorbell: Doorbell): Promise<void> {

@@ -3,7 +3,7 @@
 -- Hints of a script for the worker about its shard: `ShardHints` (queue/delivery-queue.ts), the first element of the reply. A script sets
 -- the hints that it looks up, and includes set those that they cause. The others keep the values below.
 local hints = {
-  -- 1: the worker's pool can dequeue work; 2: some of that is of others than the busiest account and those that get nothing (dequeue.lua).
+  -- 1: the worker's pool can dequeue work; 2: some of that is of others than the dominant account and those that get nothing (dequeue.lua).
   ready = 0,
   -- Ms until promote.lua has something to move, 0: now; -1: nothing waits.
   due = -1,

@@ -6,13 +6,13 @@ import { silentLogger } from '../../../../test/support/logger.ts';
 import { messageQueueSuite } from '../../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { takeFrom } from '../../../../test/support/queue-worker.ts';
+import { RecentOrganizations } from '../../../core/recent-organizations.ts';
 import type { Job, ShardState } from '../../../data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
 import { RedisBackoffs } from '../../loops/redis-backoff.ts';
 import { deliveryMetrics } from '../../metrics.ts';
 import { ConsumerState } from '../consumer-state.ts';
 import { HeldJobs } from '../held-jobs.ts';
-import { RecentJobs } from '../recent-jobs.ts';
 import { ShardSignals } from '../shard-signals.ts';
 import { SlotShares } from '../slot-shares.ts';
 import { WorkerContext } from '../worker-context.ts';
@@ -84,7 +84,7 @@ function maintenanceOf(
     id: 'w1',
     slots,
     shares: new SlotShares(slots),
-    recentJobs: new RecentJobs(clock),
+    organizations: new RecentOrganizations(clock),
     clock,
     logger: silentLogger,
     metrics: deliveryMetrics(new Registry(), {

@@ -23,23 +23,23 @@ async function known(org: string, destinations: string[]): Promise<void> {
 }
 
 test('the others go first, and the answer says whether more of theirs waits', async () => {
-  await known('org_busy', named('b', 20));
+  await known('org_dominant', named('b', 20));
   await known('org_a', named('a', 6));
-  await accept('org_busy', named('b', 20));
+  await accept('org_dominant', named('b', 20));
   await accept('org_a', named('a', 6));
-  const first = await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
+  const first = await suite.queue.dequeue('w1', 4, slowAttempts, { dominant: 'org_dominant' });
   expect(organizationsOf(first.jobs)).toEqual(['org_a', 'org_a', 'org_a', 'org_a']);
   expect(first).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: true });
-  const second = await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
-  expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
+  const second = await suite.queue.dequeue('w1', 4, slowAttempts, { dominant: 'org_dominant' });
+  expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_dominant', 'org_dominant']);
   expect(second).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
 });
 
-test('what is for the others only has nothing of the busiest, and says that it has work', async () => {
-  await known('org_busy', named('b', 4));
+test('what is for the others only has nothing of the dominant one, and says that it has work', async () => {
+  await known('org_dominant', named('b', 4));
   await known('org_a', named('a', 2));
-  await accept('org_busy', named('b', 4));
-  const forOthers = { busiest: 'org_busy', without: ['org_busy'] };
+  await accept('org_dominant', named('b', 4));
+  const forOthers = { dominant: 'org_dominant', without: ['org_dominant'] };
   expect(await suite.queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({
     jobs: [],
     hasReadyWork: true,
@@ -48,17 +48,17 @@ test('what is for the others only has nothing of the busiest, and says that it h
   await accept('org_a', named('a', 2));
   const { jobs } = await suite.queue.dequeue('w1', 4, slowAttempts, forOthers);
   expect(organizationsOf(jobs)).toEqual(['org_a', 'org_a']);
-  expect(organizationsOf((await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
+  expect(organizationsOf((await suite.queue.dequeue('w1', 4, slowAttempts, { dominant: 'org_dominant' })).jobs)).toHaveLength(4);
 });
 
 test('what was passed over has no claim on the turns that it lost', async () => {
-  await known('org_busy', named('b', 20));
+  await known('org_dominant', named('b', 20));
   await known('org_a', named('a', 12));
-  await accept('org_busy', named('b', 20));
+  await accept('org_dominant', named('b', 20));
   await accept('org_a', named('a', 12));
-  await suite.queue.dequeue('w1', 8, slowAttempts, { busiest: 'org_busy' });
+  await suite.queue.dequeue('w1', 8, slowAttempts, { dominant: 'org_dominant' });
   const { jobs } = await suite.queue.dequeue('w1', 4, slowAttempts);
-  expect(organizationsOf(jobs).sort()).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
+  expect(organizationsOf(jobs).sort()).toEqual(['org_a', 'org_a', 'org_dominant', 'org_dominant']);
 });
 
 test('targets that cannot be served hold up no other organization', async () => {
@@ -83,14 +83,14 @@ test('the doorbell says where an organization has its first work', async () => {
   const bell = new Doorbell({ redis: blocking, prefix });
   const rings = async (): Promise<number> => await suite.redis.client.llen(`${prefix}{s0}:bell`);
   try {
-    await known('org_busy', named('b', 2));
+    await known('org_dominant', named('b', 2));
     await known('org_a', ['dst_a']);
     while ((await rings()) > 0) await bell.wait();
-    await accept('org_busy', ['dst_b0']);
+    await accept('org_dominant', ['dst_b0']);
     expect(await bell.wait()).toEqual({ shard: 0, isFirst: true });
-    await accept('org_busy', ['dst_b1']);
+    await accept('org_dominant', ['dst_b1']);
     expect(await bell.wait()).toEqual({ shard: 0, isFirst: false });
-    await accept('org_busy', ['dst_b2']);
+    await accept('org_dominant', ['dst_b2']);
     await accept('org_a', ['dst_a']);
     expect(await bell.wait()).toEqual({ shard: 0, isFirst: false });
     expect(await bell.wait()).toEqual({ shard: 0, isFirst: true });
