@@ -34,18 +34,18 @@ export class LoopTurns {
   #startedMs = 0;
   /** Of those that `pause`, in this turn of the loop. */
   #spentMs = 0;
+  readonly #steps: TurnSteps = {
+    rest: (turn) => this.#rest(turn),
+    pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(turn)),
+    spend: (ms) => this.#spend(ms),
+  };
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
   of(organization: string, part = ''): LoopTurn {
-    const rest = (turn: LoopTurn): Promise<void> | null => this.#rest(organization, part, turn);
-    return new LoopTurn({
-      rest,
-      pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : rest(turn)),
-      spend: (ms) => this.#spend(ms),
-    });
+    return new LoopTurn(this.#steps, organization, part);
   }
 
   #spend(ms: number): void {
@@ -57,14 +57,14 @@ export class LoopTurns {
   }
 
   /** Returns null while the turn may continue. */
-  #rest(organization: string, part: string, turn: LoopTurn): Promise<void> | null {
+  #rest(turn: LoopTurn): Promise<void> | null {
     if (this.#mayGoOn(turn)) return null;
-    const account = accountOf(organization);
+    const account = accountOf(turn.organization);
     return new Promise((resume) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#next());
       const parts = this.#waiting.get(account) ?? new Round<WaitingTurn>();
       this.#waiting.set(account, parts);
-      parts.add(part, { turn, resume });
+      parts.add(turn.part, { turn, resume });
     });
   }
 
@@ -109,11 +109,15 @@ interface TurnSteps {
 
 /** One piece of work, scheduled in turns of the event loop. */
 export class LoopTurn {
+  readonly organization: string;
+  readonly part: string;
   readonly #steps: TurnSteps;
   #waits = 0;
 
-  constructor(steps: TurnSteps) {
+  constructor(steps: TurnSteps, organization: string, part: string) {
     this.#steps = steps;
+    this.organization = organization;
+    this.part = part;
   }
 
   /** How often it has waited for a turn: about 5 ms of work each. */

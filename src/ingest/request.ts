@@ -60,6 +60,9 @@ export interface IngestServices extends PlanServices, TakingServices {
 
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
 
+type SignatureCheck = Pick<ReceivedRequest, 'signatureValid' | 'signed'>;
+const unsigned: SignatureCheck = { signatureValid: null, signed: null };
+
 /** One request, from its head to its answer. */
 export class IngestRequest implements Deadlined, Waits {
   deadlineTick = 0;
@@ -147,13 +150,14 @@ export class IngestRequest implements Deadlined, Waits {
     const body = await this.#readBody(this.#payloadLimit(plan), plan.source);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
-    const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
+    const { signatureValid, signed } = plan.verify === null ? unsigned : await this.#checkSignature(plan, plan.verify, body, receivedAtMs);
     if (this.#isOver()) return;
     const notBeforeMs = notBeforeOfHeaders(this.#request.headers, receivedAtMs);
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
     const sent = new EventContext(this.#request.headers, body, query);
-    const judged = (await this.#isJudgedElsewhere(plan, body, sent)) ? await this.#judge(plan, { body, query, signed }) : null;
+    const judged =
+      this.#mayBeLarge(body) && (await this.#isJudgedElsewhere(plan, body, sent)) ? await this.#judge(plan, { body, query, signed }) : null;
     if (this.#isOver()) return;
     const context = judged === null ? sent : new EventContext(this.#request.headers, body, query, judged.document);
     const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context, judged === null ? null : body);
@@ -226,10 +230,15 @@ export class IngestRequest implements Deadlined, Waits {
     return Math.min(largePayloadLimitBytes, this.#services.maxPayloadBytes);
   }
 
-  /** Whether the sandbox reads the payload: one above 1 MiB, also when it has so much without its content coding only. */
+  /** Whether the payload may be above 1 MiB, as it is or without its content coding. */
+  #mayBeLarge(body: Buffer): boolean {
+    if (body.length > wholePayloadBytes) return true;
+    return this.#services.maxPayloadBytes > wholePayloadBytes && this.#request.headers['content-encoding'] !== undefined;
+  }
+
+  /** Whether the sandbox reads a payload that may be large: one above 1 MiB, also when it has so much without its content coding only. */
   async #isJudgedElsewhere({ source, routes, schemas, dedup }: IngestPlan, body: Buffer, context: EventContext): Promise<boolean> {
     if (body.length > wholePayloadBytes) return true;
-    if (this.#services.maxPayloadBytes <= wholePayloadBytes || this.#request.headers['content-encoding'] === undefined) return false;
     if (schemas.length === 0 && dedup === null && !routes.some(({ filter }) => filter?.readsPayload === true)) return false;
     await loopTurns.of(source.org, source.id).runShort(context.decode(), this);
     return context.isTooLarge;
@@ -275,11 +284,11 @@ export class IngestRequest implements Deadlined, Waits {
   }
 
   async #checkSignature(
-    { source, verify }: IngestPlan,
+    { source }: IngestPlan,
+    verify: NonNullable<IngestPlan['verify']>,
     body: Buffer,
     nowMs: number,
-  ): Promise<Pick<ReceivedRequest, 'signatureValid' | 'signed'>> {
-    if (verify === null) return { signatureValid: null, signed: null };
+  ): Promise<SignatureCheck> {
     const { headers, url: path = '' } = this.#request;
     const signed = { organization: source.org, source: source.id, headers, body, nowMs, path, publicUrl: this.#services.publicUrl };
     const pieces = isSignedForAnyone(source, body) ? null : verify(signed);

@@ -38,7 +38,7 @@ export async function takeEvent(
   const { acceptor, intake, metrics } = services;
   const routed = await loopTurns.of(plan.source.org, plan.source.id).runShort(evaluatedInChunks(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
-  metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
+  if (event.filtered.length > 0) metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {
     await acceptor.accept(event);

@@ -42,42 +42,49 @@ if state[1] then
   return 'full'
 end
 local over = accounts_of(state[2] or '')
+local has_over = next(over) ~= nil
 -- Unfinished bytes here up to which the accounts need no check; nil: there is no limit.
 local lease = state[3] ~= '-' and tonumber(state[3] or '0') or nil
 local unfinished = lease and tonumber(call('HGET', P .. 'ub', '*') or '0')
 
-local position = 1
+local arguments, position = ARGV, 1
 local function argument()
   position = position + 1
-  return ARGV[position]
+  return arguments[position]
 end
 
--- Numbers of the targets of this call by their names, and what the script has found out about them.
+-- Numbers of the targets of this call by their organizations and names, and what the script has found out about them.
 local numbers = {}
+local nothing = {}
 local obstacles = {}
 local touched = {}
 local opened = 0
 
-local function name_of(org, route, destination)
-  return org .. ' ' .. route .. ' ' .. destination
-end
-
-local function number_of(name, org, route, destination)
-  if not numbers[name] then
-    numbers[name] = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
+-- `name`: `<route> <destination>`.
+local function number_of(org, name)
+  local known = numbers[org]
+  if not known then
+    known = {}
+    numbers[org] = known
   end
-  return numbers[name]
+  if not known[name] then
+    known[name] = call('HGET', P .. 'tn:' .. org, name)
+  end
+  return known[name]
 end
 
-local function target_of(name, org, route, destination)
-  local n = number_of(name, org, route, destination) or intern(org, route, destination)
-  numbers[name] = n
+local function target_of(org, name, route, destination)
+  local n = number_of(org, name) or intern(org, route, destination)
+  numbers[org][name] = n
   return n
 end
 
 -- Whether the event has to wait for a check of the accounts (`look`), or its account is over its share (`over`). An event that is stored is neither, and so are
 -- Posthorn's own events, which are few and needed most then.
 local function refusal(e)
+  if not has_over and not (lease and unfinished >= lease) then
+    return nil
+  end
   local is_alert = string.byte(e.org) == 126
   local why = not is_alert and (over[account_of(e.org)] and 'over' or lease and unfinished >= lease and 'look') or nil
   return why and call('EXISTS', P .. 'e:' .. e.id) == 0 and why or nil
@@ -88,8 +95,9 @@ local function obstacle(e)
   if e.token and not chunks.are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
     return 'chunks'
   end
-  for _, target in ipairs(e.targets) do
-    local n = number_of(target.name, e.org, target.route, target.destination)
+  local made = e.targets
+  for k = 1, #made do
+    local n = number_of(e.org, made[k].name)
     if n then
       if obstacles[n] == nil then
         obstacles[n] = lane_obstacle(n) or false
@@ -106,7 +114,9 @@ end
 -- and the entries.
 local function send_entries(e)
   local here, far, sent = 0, '', {}
-  for _, entry in ipairs(e.entries) do
+  local entries = e.entries
+  for k = 1, #entries do
+    local entry = entries[k]
     sent[#sent + 1] = send_messages(entry.shard, e.id, entry.messages)
     if entry.is_here then
       here = here + entry.count
@@ -122,7 +132,7 @@ end
 
 -- A message that is over because the event breaks the schema of its route.
 local function store_invalid(e, invalid)
-  local n = target_of(name_of(e.org, invalid.route, ''), e.org, invalid.route, '')
+  local n = target_of(e.org, invalid.route .. ' ', invalid.route, '')
   local stamp = new_stamp()
   call('HSET', P .. 'm:' .. invalid.id, F.message.event, e.id, F.message.target, n, F.message.status, 'v', F.message.max_attempts, '0',
     F.message.index_stamp, stamp, F.message.end_stamp, stamp, F.message.unsent_reason, invalid.why)
@@ -187,28 +197,31 @@ local function store(e)
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
-  index_add(P .. 'i:ev:' .. e.org, stamp, e.id)
-  index_add(P .. 'i:' .. e.source, stamp, e.id)
+  index_add(index_key('ev:' .. e.org), stamp, e.id)
+  index_add(index_key(e.source), stamp, e.id)
   if history ~= '-' then
     call('XADD', P .. 'fin', stamp, F.entry.event, e.id)
   end
-  local ids = {}
-  local routes = {}
-  local moved = {}
-  for _, target in ipairs(e.targets) do
-    local n = target_of(target.name, e.org, target.route, target.destination)
+  local ids, routes, moved = {}, {}, nil
+  local made, invalids, taken = e.targets, e.invalid, e.routes
+  for k = 1, #made do
+    local target = made[k]
+    local n = target_of(e.org, target.name, target.route, target.destination)
     local is_queued, entry = new_message(e.id, e.org, n, target)
     if is_queued then
       touched[n] = true
     end
-    moved[#moved + 1] = entry
+    if entry then
+      moved = moved or {}
+      moved[#moved + 1] = entry
+    end
     opened = opened + 1
     ids[#ids + 1] = target.id
     routes[target.route] = true
   end
-  for _, invalid in ipairs(e.invalid) do
-    store_invalid(e, invalid)
-    ids[#ids + 1] = invalid.id
+  for k = 1, #invalids do
+    store_invalid(e, invalids[k])
+    ids[#ids + 1] = invalids[k].id
   end
   if e.filtered > 0 then
     ids[#ids + 1] = store_filtered(e)
@@ -216,8 +229,8 @@ local function store(e)
   local here = #ids
   local later, far, sent = send_entries(e)
   ids[#ids + 1] = e.later
-  for _, route in ipairs(e.routes) do
-    routes[route] = true
+  for k = 1, #taken do
+    routes[taken[k]] = true
   end
   if has_further then
     sent[#sent + 1] = send(own_shard, 'w', F.outbox.event, e.id, F.outbox.walk_from, e.from, F.outbox.walk_until, e['until'])
@@ -238,43 +251,58 @@ local function store(e)
   for route in pairs(routes) do
     counters.event(e.org, route)
   end
-  for _, entry in ipairs(moved) do
-    sent[#sent + 1] = entry
+  for k = 1, moved and #moved or 0 do
+    sent[#sent + 1] = moved[k]
   end
   return #sent > 0 and sent or 1
 end
 
+local match = string.match
+local target_pattern = '^(%S+) ((%S+) (%S+)) (.+)$'
 local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)(.*)$'
 
 local function event_of_arguments()
-  local e = { targets = {}, invalid = {}, entries = {}, routes = {}, chunk_bytes = 0 }
-  local targets, invalid, filtered, entries
-  e.id, e.org, e.source, targets, invalid, filtered, entries, e.from, e['until'], e.kept_ms, e.chunks = string.match(argument(), head_pattern)
-  if e.chunks ~= '' then
+  local id, org, source, targets, invalid, filtered, entries, first, last, kept_ms, chunked = match(argument(), head_pattern)
+  -- All fields are set at once, because a table is copied each time it grows.
+  local e = {
+    id = id,
+    org = org,
+    source = source,
+    text = argument(),
+    targets = {},
+    invalid = invalid == '0' and nothing or {},
+    filtered = filtered == '0' and 0 or tonumber(filtered),
+    entries = entries == '0' and nothing or {},
+    routes = entries == '0' and nothing or {},
+    from = first,
+    ['until'] = last,
+    kept_ms = kept_ms,
+    chunks = chunked,
+    chunk_bytes = 0,
+    answer = nil,
+    token = nil,
+  }
+  if chunked ~= '' then
     e.token, e.chunk_bytes = string.match(e.chunks, '^ (%w+)/(%d+)$')
     e.chunk_bytes = tonumber(e.chunk_bytes)
   end
-  e.text = argument()
-  if e.kept_ms ~= '-' then
+  if kept_ms ~= '-' then
     e.answer = argument()
   end
   for k = 1, tonumber(targets) do
-    local target = {}
-    target.id, target.route, target.destination, target.max = string.match(argument(), '^(%S+) (%S+) (%S+) (.+)$')
-    target.name = name_of(e.org, target.route, target.destination)
-    e.targets[k] = target
+    local message, name, route, destination, max = match(argument(), target_pattern)
+    e.targets[k] = { id = message, route = route, destination = destination, max = max, name = name }
   end
-  for k = 1, tonumber(invalid) do
+  for k = 1, invalid == '0' and 0 or tonumber(invalid) do
     local message = {}
     message.id, message.route, message.failed_for = string.match(argument(), '^(%S+) (%S+) (%S+)$')
     message.why = argument()
     e.invalid[k] = message
   end
-  e.filtered = tonumber(filtered)
   if e.filtered > 0 then
     e.results, e.filtered_routes = argument(), argument()
   end
-  for k = 1, tonumber(entries) do
+  for k = 1, entries == '0' and 0 or tonumber(entries) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
   end
   if #e.entries > 0 then

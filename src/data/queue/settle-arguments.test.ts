@@ -15,8 +15,8 @@ const attempt = (responseStatus: number, isSuccess: boolean): NewAttempt => ({
 });
 /** The settlement's result for the circuit. */
 function toCircuit(outcome: Outcome): string {
-  const [line] = settleArguments({ job, outcome, maxAttempts: null });
-  return String(line).split(' ')[5] ?? '';
+  const [, line] = settleArguments({ job, outcome, maxAttempts: null });
+  return String(line).split(' ')[4] ?? '';
 }
 
 test.each<[number, boolean, string]>([

@@ -10,7 +10,7 @@ export function settleArguments({ job, outcome, maxAttempts }: Settlement): Scri
   const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
   const tookMs = outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1);
   const error = attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType);
-  return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
+  return [job.handle, `${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
 }
 
 function encoded(attempt: NewAttempt | null, { isBatch, attempts }: Settlement['job']): { short: string; long: string } {

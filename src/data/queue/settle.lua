@@ -3,7 +3,7 @@
 -- was requeued, and a call that is sent again get 0 and release their own leases only.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
+-- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry>`; `<message>
 -- <outcome> <duration in ms> <largest number of attempts> <result for the circuit> <letter of its error>`, the last three may be empty; detail, short
 -- attempt, long attempt.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason, with `!` before it where the receiver allows no further attempt; `u` ended before an attempt, detail =
@@ -37,7 +37,8 @@
 -- @include "../feed/includes/feed.lua"
 -- @include "includes/expiry.lua"
 
-local item_length = 4
+local item_length = 5
+local arguments, match = ARGV, string.match
 local worker = ARGV[1]
 local held_by = P .. 'held:' .. worker
 local count = tonumber(ARGV[2])
@@ -49,7 +50,13 @@ local has_slow = call('EXISTS', P .. 'slow' .. mark, P .. 'slow', P .. 'pools') 
 -- By pool.
 local slow_released = {}
 
+local targets_of_lanes = {}
+
 local function target_of(lane)
+  local known = targets_of_lanes[lane]
+  if known then
+    return known
+  end
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
@@ -73,22 +80,25 @@ local function target_of(lane)
     target.attempts = t[1] and is_for_webhooks(t[1]) and '' or nil
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
+    -- By lane its stream; false: what is there is none.
     target.usable = {}
     targets[n] = target
     order[#order + 1] = n
   end
   if target.usable[lane] == nil then
     local kind = call('TYPE', P .. 'w:' .. lane).ok
-    target.usable[lane] = target.org and (kind == 'stream' or kind == 'none') or false
+    target.usable[lane] = target.org and (kind == 'stream' or kind == 'none') and P .. 'w:' .. lane or false
+    target.done[lane] = {}
   end
+  targets_of_lanes[lane] = target
   return target
 end
 
-local item_pattern = '^(%w+)/(%S+) (%S+) (%l) (%S+) (%d*) (%S*) (%S?)$'
+local item_pattern = '^(%S+) (%l) (%S+) (%d*) (%S*) (%S?)$'
 
 -- Arguments of an item, counted from 1.
 local function item(k, position)
-  return ARGV[4 + (k - 1) * item_length + position]
+  return arguments[4 + (k - 1) * item_length + position]
 end
 
 local function release_places(target, handle)
@@ -108,19 +118,22 @@ local function release_places(target, handle)
   end
 end
 
--- Fields of the attempt, to be written into the message's hash. `counted`: F.message.detail_bytes.
-local function record_attempt(id, event, org, attempts, short, long, outcome, counted)
-  if short == '' or long == '' or event == batch_marker then
-    if long ~= '' then
-      call('HSET', P .. 'a:' .. id, attempts, long)
-    end
-    if short == '' then
-      return { F.message.attempts, attempts }
-    end
-    return { F.message.attempts, attempts, attempts, short }
+-- Adds fields to those that are written into the message's hash, for the attempt. `counted`: F.message.detail_bytes.
+local function record_attempt(fields, id, event, org, attempts, short, long, has_delivered, counted)
+  local at = #fields
+  fields[at + 1], fields[at + 2] = F.message.attempts, attempts
+  if short ~= '' then
+    fields[at + 3], fields[at + 4] = attempts, short
   end
-  counted = details.keep(id, event, org, attempts, long, outcome == 'd', tonumber(counted or '0'))
-  return { F.message.attempts, attempts, attempts, short, F.message.detail_bytes, counted }
+  if long == '' then
+    return
+  end
+  if short == '' or event == batch_marker then
+    call('HSET', P .. 'a:' .. id, attempts, long)
+  else
+    fields[at + 5] = F.message.detail_bytes
+    fields[at + 6] = details.keep(id, event, org, attempts, long, has_delivered, tonumber(counted or '0'))
+  end
 end
 
 -- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
@@ -150,17 +163,26 @@ local function place_of(target, id, outcome, detail, attempts_here)
   return failover.candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
+-- Results by their text: {sign, generation}.
+local said_before = {}
+
 local function hear_circuit(target, said, id)
-  local sign, generation = string.match(said, '^([+-])(%d+)$')
+  local heard = said_before[said]
+  if not heard then
+    local sign, generation = match(said, '^([+-])(%d+)$')
+    heard = { sign, tonumber(generation or '') }
+    said_before[said] = heard
+  end
+  local sign, generation = heard[1], heard[2]
   if not sign then
     return
   end
-  circuit_result(target.n, target.circuit, tonumber(generation), sign == '+', id)
+  circuit_result(target.n, target.circuit, generation, sign == '+', id)
   target.measured[sign == '+' and F.target.last_success_ms or F.target.last_failure_ms] = now
 end
 
 for k = 1, count do
-  handles[k] = string.match(item(k, 1), '^%S+')
+  handles[k] = item(k, 1)
   held[k] = handles[k] .. '/' .. worker
 end
 -- `held:<worker>` guards against an entry id that an emptied Redis has given out again.
@@ -171,34 +193,35 @@ if count > 0 then
 end
 
 for k = 1, count do
-  local detail, short, long = item(k, 2), item(k, 3), item(k, 4)
-  local lane, entry, id, outcome, duration, max, said, letter = string.match(item(k, 1), item_pattern)
+  local detail, short, long = item(k, 3), item(k, 4), item(k, 5)
+  local lane, entry = match(handles[k], '^(%w+)/(.+)$')
+  local id, outcome, duration, max, said, letter = match(item(k, 2), item_pattern)
   duration = tonumber(duration)
   local target = target_of(lane)
   release_places(target, handles[k])
-  if holding[k] ~= id or not target.usable[lane] or call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
+  local stream = target.usable[lane]
+  if holding[k] ~= id or not stream or call('XACK', stream, 'g', entry) == 0 then
     reply[k] = 0
   else
     reply[k] = 1
-    target.done[lane] = target.done[lane] or {}
-    table.insert(target.done[lane], entry)
+    local done = target.done[lane]
+    done[#done + 1] = entry
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, F.message.event, F.message.attempts, F.message.attempts_before_move, F.message.index_stamp, F.message.detail_bytes,
-      F.message.expires_ms, F.message.cancellation)
+    local m
+    if outcome == 'd' then
+      m = call('HMGET', key, F.message.event, F.message.attempts, F.message.expires_ms, F.message.detail_bytes)
+    else
+      m = call('HMGET', key, F.message.event, F.message.attempts, F.message.expires_ms, F.message.detail_bytes, F.message.attempts_before_move,
+        F.message.index_stamp, F.message.cancellation)
+    end
+    local expires = tonumber(m[3] or '')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
-      local fields = {}
-      if short ~= '' or long ~= '' then
-        attempts = attempts + 1
-        fields = record_attempt(id, m[1], target.org, attempts, short, long, outcome, m[5])
-        if target.attempts then
-          target.attempts = id .. '/' .. attempts .. ' ' .. target.attempts
-        end
-      end
-      if max ~= '' then
-        fields[#fields + 1] = F.message.max_attempts
-        fields[#fields + 1] = max
+      local is_recorded, has_delivered = short ~= '' or long ~= '', outcome == 'd'
+      attempts = is_recorded and attempts + 1 or attempts
+      if is_recorded and target.attempts then
+        target.attempts = id .. '/' .. attempts .. ' ' .. target.attempts
       end
       if duration >= 0 then
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
@@ -223,15 +246,16 @@ for k = 1, count do
       if m[7] and outcome ~= 'd' and outcome ~= 'u' then
         outcome, detail = 'q', cancelled.reason
       end
+      -- Fields to be written into the message's hash.
       local changes
       local candidate, why, moves = nil, nil, nil
       if outcome == 'r' or outcome == 'q' or outcome == 'b' then
-        candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[3] or '0'))
+        candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[5] or '0'))
       end
       if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not is_rejected and not candidate then
         detail = 'circuit_breaker_exhausted'
       end
-      if not candidate and m[6] and expiry.ends_failed(tonumber(m[6]), outcome, detail, is_rejected) then
+      if not candidate and expires and expiry.ends_failed(expires, outcome, detail, is_rejected) then
         outcome = 'x'
       end
       if candidate then
@@ -265,29 +289,33 @@ for k = 1, count do
           note_batch_failure(target.org)
         else
           feed.message('r', target.org, id, m[1], target.n, target.destination, nil, target.route)
-          note_failure(target.org, id, m[4])
+          note_failure(target.org, id, m[6])
         end
       else
         changes = { F.message.status, attempts > 0 and 'r' or 'p' }
-        table.insert(target.back, { lane, id, m[6] })
+        table.insert(target.back, { lane, id, m[3] })
       end
       if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u' or outcome == 'x') then
         closed = closed + (is_batch and 0 or 1)
         if m[2] then
           call('HDEL', key, F.message.due_ms)
         end
-        if m[6] then
+        if expires then
           expiry.forget(id)
         end
-      end
-      for _, value in ipairs(changes) do
-        fields[#fields + 1] = value
       end
       if changes[1] == F.message.status then
         count_status(target.org, 'a', changes[2])
       end
-      if #fields > 0 then
-        call('HSET', key, unpack(fields))
+      if is_recorded then
+        record_attempt(changes, id, m[1], target.org, attempts, short, long, has_delivered, m[4])
+      end
+      if max ~= '' then
+        changes[#changes + 1] = F.message.max_attempts
+        changes[#changes + 1] = max
+      end
+      if #changes > 0 then
+        call('HSET', key, unpack(changes))
       end
       if candidate then
         -- The attempt that has just ended counts, too.
@@ -305,7 +333,9 @@ for _, n in ipairs(order) do
   local target = targets[n]
   if target.org then
     for lane, entries in pairs(target.done) do
-      call('XDEL', P .. 'w:' .. lane, unpack(entries))
+      if #entries > 0 then
+        call('XDEL', P .. 'w:' .. lane, unpack(entries))
+      end
     end
     local back_in_order = {}
     for k, back in ipairs(target.back) do

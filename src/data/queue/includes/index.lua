@@ -4,8 +4,20 @@
 -- that fits into one listpack; from 100 entries on it is a stream (entry id `<ms>-<number>`), which costs a third per entry.
 -- Turning one takes 0.5 ms, and targets of the same events come to the limit at once: a script turns one, the next ones turn the others, which
 -- have a few hundred entries by then when the scripts add many.
-local index_member, index_add, index_remove
+local index_member, index_add, index_remove, index_key
 do
+  local index_keys = {}
+
+  -- The index of this name, `i:<name>`.
+  function index_key(name)
+    local key = index_keys[name]
+    if not key then
+      key = P .. 'i:' .. name
+      index_keys[name] = key
+    end
+    return key
+  end
+
   local index_limit = 100
   local has_turned_index = false
 
@@ -37,7 +49,10 @@ do
 
   -- `stamp`: of new_stamp.
   function index_add(key, stamp, id)
-    local kind = index_kind(key)
+    local kind = index_seen[key]
+    if kind ~= 'stream' then
+      kind = index_kind(key)
+    end
     if kind == 'stream' then
       call('XADD', key, stamp, F.entry.message, id)
     elseif type(kind) == 'number' then

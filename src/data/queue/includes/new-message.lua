@@ -21,7 +21,7 @@
 local function new_message(event, org, n, target)
   local stamp = new_stamp()
   local max, times, subscription, transform = target.max, '', nil, nil
-  if string.find(max, '[ ;]') then
+  if not tonumber(max) then
     max, times, subscription, transform = string.match(max, '^(%d+)(%S*) ?(%S*) ?(%S*)$')
     subscription = subscription ~= '' and subscription or nil
   end
@@ -32,28 +32,29 @@ local function new_message(event, org, n, target)
       due = nil
     end
   end
-  local fields = { F.message.event, event, F.message.target, n, F.message.status, 'p', F.message.max_attempts, max, F.message.index_stamp, stamp }
+  local further = {}
   if subscription then
-    fields[11], fields[12] = F.message.subscription, subscription
+    further[1], further[2] = F.message.subscription, subscription
     if transform ~= '' then
-      fields[13], fields[14] = F.message.transform, transform
+      further[3], further[4] = F.message.transform, transform
     end
   end
   if due then
-    fields[#fields + 1] = F.message.due_ms
-    fields[#fields + 1] = whole(due)
+    further[#further + 1] = F.message.due_ms
+    further[#further + 1] = whole(due)
   end
   if expires then
-    fields[#fields + 1] = F.message.expires_ms
-    fields[#fields + 1] = expires
+    further[#further + 1] = F.message.expires_ms
+    further[#further + 1] = expires
   end
-  call('HSET', P .. 'm:' .. target.id, unpack(fields))
+  call('HSET', P .. 'm:' .. target.id, F.message.event, event, F.message.target, n, F.message.status, 'p', F.message.max_attempts, max,
+    F.message.index_stamp, stamp, unpack(further))
   count_status(org, nil, 'p')
   hold_event(event, org, 1)
   counters.made(org, n)
-  index_add(P .. 'i:' .. org, stamp, target.id)
-  index_add(P .. 'i:' .. target.route, stamp, target.id)
-  index_add(P .. 'i:' .. target.destination, stamp, target.id)
+  index_add(index_key(org), stamp, target.id)
+  index_add(index_key(target.route), stamp, target.id)
+  index_add(index_key(target.destination), stamp, target.id)
   if expires and expiry.is_over(expires) then
     -- It came late, from the outbox.
     bury(target.id, org, expiry.reason(org))

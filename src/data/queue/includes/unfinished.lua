@@ -17,22 +17,20 @@ local correct_finished, write_unfinished
 do
   local event_overhead, hold_overhead = 256, 512
   local held_events, held_changes = {}, {}
+  -- What most scripts do needs no table of changes: an event that is made ({organization, size, holds}), and one that loses one hold (its organization).
+  local made_events, made, ending_events, ending = {}, {}, {}, {}
 
   local function held_change(event, org)
     local change = held_changes[event]
     if not change then
+      local new, ended = made[event], ending[event]
+      org = org or new and new[1] or ended
+      made[event], ending[event] = nil, nil
       -- All fields are set at once, because a table is copied each time it grows.
       change = {
-        org = org,
-        holds = 0,
-        bytes = 0,
-        messages = 0,
-        size = false,
-        noted_holds = false,
-        noted_bytes = false,
-        left = 0,
-        was_finished = false,
-        is_finished = false,
+        org = org, holds = new and new[3] or ended and -1 or 0, bytes = 0, messages = 0,
+        size = new and new[2] or false, noted_holds = false, noted_bytes = false, left = 0,
+        was_finished = false, is_finished = false,
       }
       held_changes[event] = change
       held_events[#held_events + 1] = event
@@ -44,11 +42,26 @@ do
 
   -- For an event that this script makes; `size`: the length of its text, with that of the chunks of its payload.
   function new_event(event, org, size)
-    held_change(event, org).size = size
+    if held_changes[event] or ending[event] then
+      held_change(event, org).size = size
+      return
+    end
+    made[event] = { org, size, 0 }
+    made_events[#made_events + 1] = event
   end
 
   -- Adds holds to an event, or takes them back. `org` may be nil where the event is still there.
   function hold_event(event, org, by)
+    local new = made[event]
+    if new then
+      new[3] = new[3] + by
+      return
+    end
+    if by == -1 and org and not held_changes[event] and not ending[event] then
+      ending[event] = org
+      ending_events[#ending_events + 1] = event
+      return
+    end
     local change = held_change(event, org)
     change.holds = change.holds + by
   end
@@ -270,11 +283,77 @@ do
     return not change.exactly and change.size and event_overhead + change.size + change.bytes or bytes_of_event(event)
   end
 
-  function write_unfinished()
-    if #held_events == 0 then
+  -- Of one write_unfinished: what is set and what is removed in `ue`, and by how much the figures of accounts change.
+  local fields, gone, unfinished_by, finished_by
+
+  local function add_to_account(org, unfinished, finished)
+    local account = account_of(org)
+    unfinished_by[account] = (unfinished_by[account] or 0) + unfinished
+    finished_by[account] = (finished_by[account] or 0) + finished
+  end
+
+  -- Events that lose the only hold that they have. The others become changes.
+  local function write_ending()
+    local noted, finishing, bytes = call('HMGET', P .. 'ue', unpack(ending_events)), {}, {}
+    local count, sub = 0, string.sub
+    for k = 1, #ending_events do
+      local event, text = ending_events[k], noted[k]
+      if ending[event] then
+        if text and sub(text, 1, 2) == '1 ' then
+          count = count + 1
+          finishing[count], bytes[count] = event, tonumber(sub(text, 3))
+          gone[#gone + 1] = event
+        else
+          held_change(event)
+        end
+      end
+    end
+    if count == 0 then
       return
     end
-    local key, fields, gone, by_account, finished = P .. 'ue', {}, {}, {}, {}
+    local refs_of = call('HMGET', P .. 'refs', unpack(finishing))
+    local org, before, after = ending[finishing[1]], 0, 0
+    for k = 1, count do
+      local of, refs = ending[finishing[k]], refs_of[k]
+      if of ~= org then
+        add_to_account(org, -before, after)
+        org, before, after = of, 0, 0
+      end
+      before = before + bytes[k] + hold_overhead
+      after = after + bytes[k] + (refs or 1) * hold_overhead
+    end
+    add_to_account(org, -before, after)
+  end
+
+  -- Events that this script makes and that have holds. The others become changes.
+  local function write_made()
+    local org, bytes, at = nil, 0, #fields
+    for k = 1, #made_events do
+      local event = made_events[k]
+      local new = made[event]
+      local holds = new and new[3] or 0
+      if holds > 0 then
+        if org ~= new[1] then
+          if org then
+            add_to_account(org, bytes, 0)
+          end
+          org, bytes = new[1], 0
+        end
+        local size = event_overhead + new[2]
+        bytes = bytes + size + holds * hold_overhead
+        -- Formatting a number is slow, and most events have one hold.
+        fields[at + 1], fields[at + 2] = event, (holds == 1 and '1 ' or holds .. ' ') .. size
+        at = at + 2
+      elseif new then
+        held_change(event)
+      end
+    end
+    if org then
+      add_to_account(org, bytes, 0)
+    end
+  end
+
+  local function write_changes()
     read_noted()
     local refs = judge_changes()
     for _, event in ipairs(held_events) do
@@ -286,26 +365,36 @@ do
       end
       if left > 0 then
         after = bytes + left * hold_overhead
-        -- Formatting a number is slow, and most events have one hold.
-        fields[#fields + 1], fields[#fields + 2] = event, (left == 1 and '1 ' or left .. ' ') .. bytes
+        fields[#fields + 1], fields[#fields + 2] = event, left .. ' ' .. bytes
       elseif change.noted_holds then
         gone[#gone + 1] = event
       end
-      local finished_by = finished_change(change, bytes, refs[event])
-      local org = (after ~= before or finished_by ~= 0) and (change.org or organization_of_event(event))
+      local finished = finished_change(change, bytes, refs[event])
+      local org = (after ~= before or finished ~= 0) and (change.org or organization_of_event(event))
       if org then
-        local account = account_of(org)
-        by_account[account] = (by_account[account] or 0) + after - before
-        finished[account] = (finished[account] or 0) + finished_by
+        add_to_account(org, after - before, finished)
       end
     end
+  end
+
+  function write_unfinished()
+    fields, gone, unfinished_by, finished_by = {}, {}, {}, {}
+    if #ending_events > 0 then
+      write_ending()
+    end
+    if #made_events > 0 then
+      write_made()
+    end
+    if #held_events > 0 then
+      write_changes()
+    end
     if #fields > 0 then
-      call('HSET', key, unpack(fields))
+      call('HSET', P .. 'ue', unpack(fields))
     end
     if #gone > 0 then
-      call('HDEL', key, unpack(gone))
+      call('HDEL', P .. 'ue', unpack(gone))
     end
-    add_bytes(P .. 'ub', by_account)
-    add_bytes(P .. 'fb', finished)
+    add_bytes(P .. 'ub', unfinished_by)
+    add_bytes(P .. 'fb', finished_by)
   end
 end

@@ -107,11 +107,16 @@ do
     return d
   end
 
+  -- The bucket of a latency, as text, by the latency.
+  local latency_buckets = {}
+
   local function latency_bucket(ms)
-    if ms <= 1 then
-      return 0
+    local bucket = latency_buckets[ms]
+    if not bucket then
+      bucket = whole(ms <= 1 and 0 or math.min(last_bucket, math.ceil(math.log(ms) / log_gamma)))
+      latency_buckets[ms] = bucket
     end
-    return math.min(last_bucket, math.ceil(math.log(ms) / log_gamma))
+    return bucket
   end
 
   local function count_attempt(org, n, destination, duration_ms, has_delivered)

@@ -12,9 +12,10 @@ local function failed(reply)
   return type(reply) == 'table' and reply.err ~= nil
 end
 
--- A whole number as decimal text; Lua itself writes 1e15 from 15 digits on.
+-- A number as decimal text, without its fraction; Lua itself writes 1e15 from 15 digits on, and takes longer for it.
+local format = string.format
 local function whole(number)
-  return string.format('%.0f', number)
+  return format('%d', number)
 end
 
 -- The next number of the shard. A number is used twice only when a failover to a replica has lost its first use. Numbers are taken in
@@ -33,8 +34,10 @@ end
 
 -- The id of a new entry of a stream, `<number>-<ms>`. No two entries have the same one: a number that a failover has lost is used again, but some
 -- seconds later. Other shards and processes remember the ids of entries that were carried, settled or read.
+local entry_tail = nil
 local function new_entry()
-  return whole(counter()) .. '-' .. whole(now)
+  entry_tail = entry_tail or '-' .. whole(now)
+  return whole(counter()) .. entry_tail
 end
 
 -- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
@@ -47,9 +50,9 @@ local function new_stamp(count)
     if ms > last then
       call('HSET', ctl, F.control.newest_index_ms, ms)
     end
-    stamp_head = ms .. '-'
+    stamp_head = whole(ms) .. '-'
   end
-  return stamp_head .. counter(count)
+  return stamp_head .. whole(counter(count))
 end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no
