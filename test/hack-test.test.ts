@@ -22,6 +22,7 @@ let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'posthorn-hack-test-'));
   for (const path of ['hack/test', 'hack/lib']) cpSync(new URL(`../${path}`, import.meta.url), join(root, path), { recursive: true });
+  writeFileSync(join(root, 'hack/test-program.ts'), '');
   mkdirSync(join(root, 'node_modules'));
   writeFileSync(join(root, 'node_modules/.package-lock.json'), '{}');
   // npm hands the patterns on as further words.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePort } from '../support/ports.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { type Program, programSource, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { RestClient } from './rest.ts';
 
@@ -18,13 +18,14 @@ beforeAll(async () => {
   mkdirSync(modules);
   receiver = await startReceiver((response) => void response.writeHead(403).end());
   const port = await freePort();
-  program = startProgram(['standalone'], {
+  const environment = {
     POSTHORN_PORT: String(port),
     POSTHORN_DATA_DIR: join(directory, 'data'),
     POSTHORN_WAREHOUSE_S3_ENDPOINT: receiver.url,
     POSTHORN_TEST_MODULES: modules,
     NODE_OPTIONS: `--import=${hook}`,
-  });
+  };
+  program = startProgram(['standalone'], environment, programSource);
   const [, url = '', key = ''] = await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000);
   rest = new RestClient(url, key);
 });

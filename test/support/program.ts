@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { eventually, Hopeless } from './eventually.ts';
 import { onFreePort } from './ports.ts';
 
-const script = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
+export const programSource = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
+/** `hack/test` has bundled the program once. A suite that runs alone starts the source. */
+const script = process.env['POSTHORN_TEST_PROGRAM'] ?? programSource;
 
 /** Standalone that is ready. */
 export interface Standalone {
@@ -86,7 +88,7 @@ function ofDockerfile(pattern: RegExp): string {
   return found;
 }
 
-/** `file`: what is run; default: the program's source. The built program runs as in the image. */
+/** `file`: what is run; default: the bundle of the program, or its source. The built program runs as in the image. */
 export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const built = file.endsWith('.js');

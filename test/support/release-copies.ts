@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 import { freePort } from './ports.ts';
-import { type Program, startProgram } from './program.ts';
+import { type Program, programSource, startProgram } from './program.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 
@@ -18,7 +18,7 @@ export interface ReleaseCopy {
 }
 
 /** The program of this release. */
-export const thisRelease = join(root, 'src/cmd/posthorn.ts');
+export const thisRelease = programSource;
 
 /** A copy of this release, changed to what another one is: its version, single texts, and words in all scripts of the queue. */
 export function copyRelease({
