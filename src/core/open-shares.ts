@@ -1,5 +1,5 @@
 /** The part of a share that is kept for those that hold less than is free of it. */
-const keptPart = 1 / 4;
+export const keptPart = 1 / 4;
 
 interface Owner {
   held: number;
@@ -26,6 +26,11 @@ export class OpenShares {
   /** Of all owners. */
   get open(): number {
     return this.#open;
+  }
+
+  /** Whether so much is free, for whomever. */
+  hasFree(amount: number): boolean {
+    return amount <= this.#all - this.#open;
   }
 
   /** How many may be given at once to owners that are not full: of what is kept, half. */
@@ -84,4 +89,9 @@ export class OpenShares {
 export function isLeft({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
   const free = all - open;
   return amount <= free && (free > all * keptPart || held < free);
+}
+
+/** The same of amounts that are large beside the last quarter, of which it gets as much at once as it would get one by one. */
+export function isLeftAtOnce({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
+  return isLeft({ all, open: open + amount - 1 }, 1, held + amount - 1);
 }

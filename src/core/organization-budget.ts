@@ -1,5 +1,6 @@
 import { accountOf } from './account.ts';
 import type { Clock } from './clock.ts';
+import { SharedPlaces } from './shared-places.ts';
 
 const defaultWaitMs = 10_000;
 
@@ -8,14 +9,20 @@ const keptAfter = 1 / 4;
 
 interface Wanted {
   org: string;
-  /** Within the organization; null: nothing that has a share of its own. */
+  /** With its organization; null: nothing that has a share of its own. */
   source: string | null;
   places: number;
 }
 
+/** How many of its places are of the last quarter: of all, and of what its organization may have. */
+interface Grant {
+  ofAll: number;
+  ofOrganization: number;
+}
+
 interface Waiter extends Wanted {
   sinceMs: number;
-  enter: () => void;
+  enter: (grant: Grant) => void;
 }
 
 /** A waiter among those that wait. Who uses less of a share comes first there, then who waits for longer. */
@@ -33,69 +40,82 @@ interface Kept {
 
 /**
  * Memory budget in units of one size: batches, or MiB of large payloads. One organization, with its webhooks and alerts, gets a share of the units, so that
- * a store that hangs, or endless transforms, leave the rest to others. Freed units go to the organization that uses least. Units are kept for a waiter that
- * has waited for a while until it has as many as it needs: those of its source, then those of its organization, then those of all.
+ * a store that hangs, or endless transforms, leave the rest to others. Of the last quarter it gets units only while as many are left as it has (`SharedPlaces`),
+ * and so do its sources of its share. Freed units go to the organization that uses least. All but the last quarter is kept for a waiter that has waited for a
+ * while until it has as many units as it needs: those of its source, then those of its organization, then those of all.
  */
 export class OrganizationBudget {
-  readonly #places: number;
+  readonly #all: SharedPlaces;
   readonly #placesOfOrganization: number;
   readonly #placesOfSource: number;
+  readonly #leastPlaces: number;
   readonly #waitMs: number;
   readonly #clock: Clock;
-  readonly #used = new Map<string, number>();
-  readonly #usedBySource = new Map<string, number>();
+  /** The share of each that has units. */
+  readonly #organizations = new Map<string, SharedPlaces>();
+  readonly #unused: SharedPlaces;
   readonly #waiting: Waiter[] = [];
-  #total = 0;
   #letsInLater = false;
 
   constructor({
     places,
     placesOfOrganization,
     placesOfSource = placesOfOrganization,
+    leastPlaces = 1,
     clock,
     waitMs = defaultWaitMs,
   }: {
     places: number;
     placesOfOrganization: number;
     placesOfSource?: number;
+    /** Nobody needs fewer. */
+    leastPlaces?: number;
     clock: Clock;
     /** How long one waits. Default: 10 s. */
     waitMs?: number;
   }) {
-    this.#places = places;
+    this.#all = new SharedPlaces(places, leastPlaces);
     this.#placesOfOrganization = placesOfOrganization;
     this.#placesOfSource = placesOfSource;
+    this.#leastPlaces = leastPlaces;
+    this.#unused = this.#newShare();
     this.#clock = clock;
     this.#waitMs = waitMs;
   }
 
+  #newShare(): SharedPlaces {
+    return new SharedPlaces(this.#placesOfOrganization, this.#leastPlaces);
+  }
+
   /**
    * Returns what gives the places back; null when they did not become free in time, or `signal` has ended the wait. At most as many as an organization, and
-   * a source of it, may have.
+   * a source of it, may have but for the last quarter.
    */
   async enter(
     org: string,
     places = 1,
     { source = null, signal }: { source?: string | null; signal?: AbortSignal } = {},
   ): Promise<(() => void) | null> {
-    const wanted = { org: accountOf(org), source, places };
-    if (!this.#enterNow(wanted) && !(await this.#wait(wanted, signal))) return null;
-    return () => this.#leave(wanted);
+    const account = accountOf(org);
+    const wanted = { org: account, source: source === null ? null : sourceKey(account, source), places };
+    const grant = this.#enterNow(wanted) ?? (await this.#wait(wanted, signal));
+    return grant === null ? null : () => this.#leave(wanted, grant);
   }
 
   /** Whether somebody waits who could enter, or come nearer to it, if one of this organization and this source left. */
   holdsUp(org: string, source: string): boolean {
     const account = accountOf(org);
+    const own = sourceKey(account, source);
     return this.#waiting.some((waiter) => {
-      if (!this.#fitsSource(waiter)) return waiter.source === source;
+      if (!this.#fitsSource(waiter)) return waiter.source === own;
       return this.#fitsOrganization(waiter) || waiter.org === account;
     });
   }
 
-  #enterNow(wanted: Wanted): boolean {
-    if (!this.#fits(wanted) || this.#isBarred(wanted, this.#waiting.length, this.#firstKept())) return false;
-    this.#take(wanted);
-    return true;
+  #enterNow(wanted: Wanted): Grant | null {
+    const grant = this.#grantFor(wanted, this.#waiting.length, this.#firstKept());
+    if (grant !== null) this.#take(wanted, grant);
+    return grant;
   }
 
   #firstKept(): Kept {
@@ -108,7 +128,7 @@ export class OrganizationBudget {
       if (kept.ofSource.has(waiter.source)) continue;
       if (!this.#fitsSource(waiter)) kept.ofSource.set(waiter.source, { used: 0, position });
       else if (!this.#fitsOrganization(waiter)) {
-        const place = { used: this.#usedBySourceOf(waiter.source), position };
+        const place = { used: this.#usedBySource(waiter), position };
         const first = kept.ofOrganization.get(waiter.org);
         if (first === undefined || place.used < first.used) kept.ofOrganization.set(waiter.org, place);
       } else lackOthers.push({ used: this.#usedBy(waiter.org), position });
@@ -116,80 +136,80 @@ export class OrganizationBudget {
     for (const place of lackOthers) {
       const waiter = this.#waiting[place.position];
       const isFirst = kept.ofAll === null || place.used < kept.ofAll.used;
-      if (waiter !== undefined && isFirst && !this.#isBarred(waiter, place.position, { ...kept, ofAll: null })) kept.ofAll = place;
+      if (waiter !== undefined && isFirst && this.#ofItsOrganization(waiter, place.position, kept) !== null) kept.ofAll = place;
     }
     return kept;
   }
 
-  /** Whether it leaves what is free to somebody who comes first. */
-  #isBarred({ org, source }: Wanted, position: number, { ofSource, ofOrganization, ofAll }: Kept): boolean {
-    return (
-      isBefore(ofSource.get(source), { used: 0, position }) ||
-      isBefore(ofOrganization.get(org), { used: this.#usedBySourceOf(source), position }) ||
-      isBefore(ofAll, { used: this.#usedBy(org), position })
-    );
+  /** Null: it may not enter now. What is kept for somebody who comes first is left to that one. */
+  #grantFor(wanted: Wanted, position: number, kept: Kept): Grant | null {
+    const ofOrganization = this.#ofItsOrganization(wanted, position, kept);
+    if (ofOrganization === null) return null;
+    const { org, places } = wanted;
+    const ofAll = this.#all.ofQuarter(org, places, { onlyQuarter: isBefore(kept.ofAll, { used: this.#usedBy(org), position }) });
+    return ofAll === null ? null : { ofAll, ofOrganization };
   }
 
-  #take({ org, source, places }: Wanted): void {
-    this.#total += places;
-    this.#used.set(org, this.#usedBy(org) + places);
-    if (source !== null) this.#usedBySource.set(source, this.#usedBySourceOf(source) + places);
+  /** How many places it gets of the last quarter of its organization; null: it gets none of its organization, or its source. */
+  #ofItsOrganization(wanted: Wanted, position: number, { ofSource, ofOrganization }: Kept): number | null {
+    const { org, source, places } = wanted;
+    if (!this.#fitsSource(wanted) || isBefore(ofSource.get(source), { used: 0, position })) return null;
+    const onlyQuarter = isBefore(ofOrganization.get(org), { used: this.#usedBySource(wanted), position });
+    return this.#shareOf(org).ofQuarter(source, places, { onlyQuarter });
   }
 
-  #fits(wanted: Wanted): boolean {
-    return this.#total + wanted.places <= this.#places && this.#hasShareFor(wanted);
+  #take({ org, source, places }: Wanted, { ofAll, ofOrganization }: Grant): void {
+    const share = this.#organizations.get(org) ?? this.#newShare();
+    this.#organizations.set(org, share);
+    share.take(source, places, ofOrganization);
+    this.#all.take(org, places, ofAll);
   }
 
-  #hasShareFor(wanted: Wanted): boolean {
-    return this.#fitsOrganization(wanted) && this.#fitsSource(wanted);
+  #fitsOrganization({ org, source, places }: Wanted): boolean {
+    return this.#shareOf(org).ofQuarter(source, places) !== null;
   }
 
-  #fitsOrganization({ org, places }: Wanted): boolean {
-    return this.#usedBy(org) + places <= this.#placesOfOrganization;
+  #fitsSource(wanted: Wanted): boolean {
+    return wanted.source === null || this.#usedBySource(wanted) + wanted.places <= this.#placesOfSource;
   }
 
-  #fitsSource({ source, places }: Wanted): boolean {
-    return source === null || this.#usedBySourceOf(source) + places <= this.#placesOfSource;
+  #shareOf(org: string): SharedPlaces {
+    return this.#organizations.get(org) ?? this.#unused;
   }
 
   #usedBy(org: string): number {
-    return this.#used.get(org) ?? 0;
+    return this.#all.heldBy(org);
   }
 
-  #usedBySourceOf(source: string | null): number {
-    return source === null ? 0 : (this.#usedBySource.get(source) ?? 0);
+  #usedBySource({ org, source }: Wanted): number {
+    return this.#shareOf(org).heldBy(source);
   }
 
-  #wait(wanted: Wanted, signal: AbortSignal | undefined): Promise<boolean> {
+  #wait(wanted: Wanted, signal: AbortSignal | undefined): Promise<Grant | null> {
     return new Promise((resolve) => {
-      const end = (hasEntered: boolean): void => {
+      const end = (grant: Grant | null): void => {
         cancel();
         signal?.removeEventListener('abort', giveUp);
-        resolve(hasEntered);
+        resolve(grant);
       };
       const giveUp = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-        end(false);
+        end(null);
         this.#letInLater();
       };
-      const waiter: Waiter = { ...wanted, sinceMs: this.#clock.now(), enter: () => end(true) };
+      const waiter: Waiter = { ...wanted, sinceMs: this.#clock.now(), enter: end };
       const cancel = this.#clock.after(this.#waitMs, giveUp);
-      if (signal?.aborted === true) return end(false);
+      if (signal?.aborted === true) return end(null);
       signal?.addEventListener('abort', giveUp);
       this.#waiting.push(waiter);
     });
   }
 
-  #leave({ org, source, places }: Wanted): void {
-    this.#total -= places;
-    const own = this.#usedBy(org) - places;
-    if (own === 0) this.#used.delete(org);
-    else this.#used.set(org, own);
-    if (source !== null) {
-      const ofSource = this.#usedBySourceOf(source) - places;
-      if (ofSource === 0) this.#usedBySource.delete(source);
-      else this.#usedBySource.set(source, ofSource);
-    }
+  #leave({ org, source, places }: Wanted, { ofAll, ofOrganization }: Grant): void {
+    this.#all.giveBack(org, places, ofAll);
+    const share = this.#shareOf(org);
+    share.giveBack(source, places, ofOrganization);
+    if (share.isUnused) this.#organizations.delete(org);
     this.#letIn();
   }
 
@@ -205,22 +225,33 @@ export class OrganizationBudget {
 
   #letIn(): void {
     for (let next = this.#next(); next !== null; next = this.#next()) {
-      this.#take(next);
-      this.#waiting.splice(this.#waiting.indexOf(next), 1);
-      next.enter();
+      const { waiter, grant } = next;
+      this.#take(waiter, grant);
+      this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+      waiter.enter(grant);
     }
   }
 
-  /** The first waiter of the organization that uses least, of those that may enter now; null: none may. */
-  #next(): Waiter | null {
+  /** The first waiter of the organization that uses least, and of its source that uses least, of those that may enter now; null: none may. */
+  #next(): { waiter: Waiter; grant: Grant } | null {
     const kept = this.#firstKept();
-    let next: Waiter | null = null;
+    let next: { waiter: Waiter; grant: Grant } | null = null;
     for (const [position, waiter] of this.#waiting.entries()) {
-      if (next !== null && this.#usedBy(next.org) <= this.#usedBy(waiter.org)) continue;
-      if (this.#fits(waiter) && !this.#isBarred(waiter, position, kept)) next = waiter;
+      if (next !== null && !this.#usesLess(waiter, next.waiter)) continue;
+      const grant = this.#grantFor(waiter, position, kept);
+      if (grant !== null) next = { waiter, grant };
     }
     return next;
   }
+
+  #usesLess(one: Wanted, other: Wanted): boolean {
+    if (one.org === other.org) return this.#usedBySource(one) < this.#usedBySource(other);
+    return this.#usedBy(one.org) < this.#usedBy(other.org);
+  }
+}
+
+function sourceKey(org: string, source: string): string {
+  return `${org} ${source}`;
 }
 
 function isBefore(first: Place | null | undefined, { used, position }: Place): boolean {

@@ -5,6 +5,9 @@ export const largestPayloadBytes = 33_554_432;
 
 const mebibyte = 1_048_576;
 
+/** A payload that is stored in chunks takes no fewer MiB of memory. */
+export const leastLargeMebibytes = 2;
+
 /** In MiB, rounded up to whole ones. */
 export function mebibytes(bytes: number): number {
   return Math.ceil(bytes / mebibyte);

@@ -8,7 +8,11 @@ export class Round<T> {
   }
 
   countOf(owner: string): number {
-    return this.#items.get(owner)?.length ?? 0;
+    return this.itemsOf(owner).length;
+  }
+
+  itemsOf(owner: string): readonly T[] {
+    return this.#items.get(owner) ?? [];
   }
 
   add(owner: string, item: T): void {

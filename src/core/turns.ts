@@ -71,6 +71,11 @@ export class Turns<T> {
     return this.#organizations.get(accountOf(organization))?.waiting.countOf(part) ?? 0;
   }
 
+  waitingBytesOfPart({ organization, part = '' }: TurnOwner): number {
+    const items = this.#organizations.get(accountOf(organization))?.waiting.itemsOf(part) ?? [];
+    return items.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** `bytes`: what the item keeps in memory while it waits. */
   add({ organization, part = '' }: TurnOwner, item: T, bytes: number): void {
     const account = accountOf(organization);

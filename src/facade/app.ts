@@ -84,7 +84,8 @@ export function createFacade(options: FacadeOptions): RequestListener {
   const operations = served.flatMap((family) => family.operations);
   const requestMetrics = facadeMetrics(metrics);
   const memory = new RequestMemory(services.clock);
-  const payloads = payloadLinkHandler({ services, payloads: linkedPayloads, metrics: requestMetrics, memory });
+  const proxies = new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket });
+  const payloads = payloadLinkHandler({ services, payloads: linkedPayloads, metrics: requestMetrics, memory, trustedProxies: proxies });
   const api = createApi({
     services,
     operations,
@@ -99,7 +100,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     loopback: loopback === null ? null : new LoopbackAccess(loopback),
     takesSessions,
-    trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
+    trustedProxies: proxies,
   });
   const consolePages = console === null ? nothing : createConsole({ ...console, basePath, version }, services);
   const pages = otherPages(services, { served, version, basePath, recipients: mailRecipients });

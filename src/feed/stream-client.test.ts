@@ -15,6 +15,7 @@ test('a client refuses the rows of other organizations, live ones and missed one
   const leaving = new AbortController();
   const request = {
     organization: org,
+    credential: 'key_a',
     lastEventId: null,
     matches: () => true,
     show: (row: object) => ({ type: 'row', json: JSON.stringify(row) }),

@@ -9,6 +9,8 @@ import type { StreamLimits } from './stream-limits.ts';
 export interface StreamRequest {
   /** The real organization; it gets the rows of its webhooks, too. */
   organization: string;
+  /** In whose name it is open. */
+  credential: string;
   /** `Last-Event-ID`; null: from now on. */
   lastEventId: string | null;
   matches(row: FeedRow): boolean;

@@ -208,7 +208,7 @@ test('a client with too much text that waits is dropped at once', async () => {
   expect([hung.stream.broken.aborted, good.stream.broken.aborted]).toEqual([true, false]);
 });
 
-test('an organization has 20 streams and a process 200, and each place is free again when its client has gone', async () => {
+test('a credential has 20 streams and a process 200, and each place is free again when its client has gone', async () => {
   const world = hubWith();
   const refused = expect.objectContaining({ code: 'RATE_LIMITED' });
   const own = await Promise.all(Array.from({ length: 20 }, () => world.connect()));
@@ -224,10 +224,21 @@ test('an organization has 20 streams and a process 200, and each place is free a
 test('organizations that open as many streams as they may leave some to the next one', async () => {
   const world = hubWith({ limits: { perOrganization: 4, perProcess: 8 } });
   const open = async (organization: string): Promise<number> => {
-    const opened = await Promise.allSettled(Array.from({ length: 5 }, () => world.connect({ organization })));
+    const opened = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => world.connect({ organization, credential: `key_${i}` })));
     return opened.filter(({ status }) => status === 'fulfilled').length;
   };
   expect([await open('org_b'), await open('org_c'), await open('org_d')]).toEqual([4, 2, 1]);
+});
+
+test('credentials of an organization that open as many streams as they may leave some to the next one', async () => {
+  const world = hubWith();
+  const open = async (credential: string): Promise<number> => {
+    const opened = await Promise.allSettled(Array.from({ length: 21 }, () => world.connect({ credential })));
+    return opened.filter(({ status }) => status === 'fulfilled').length;
+  };
+  const places: number[] = [];
+  for (const credential of ['key_a', 'key_b', 'key_c', 'key_d', 'key_e']) places.push(await open(credential));
+  expect(places).toEqual([20, 3, 2, 1, 0]);
 });
 
 test('a client whose credentials no longer hold is notified and ends; while that is unknown it stays', async () => {

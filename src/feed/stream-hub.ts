@@ -63,7 +63,7 @@ export class StreamHub {
 
   /** RATE_LIMITED when there are too many, UNAVAILABLE when Redis does not answer, the process ends or the client has gone. */
   async open(request: StreamRequest): Promise<OpenStream> {
-    this.#enter(request.organization);
+    this.#enter(request);
     const left = AbortSignal.any([request.signal, this.#closing.signal]);
     try {
       await this.#reading();
@@ -71,7 +71,7 @@ export class StreamHub {
       if (since !== null) await this.#catchUp(since, left);
       if (left.aborted) throw ending();
     } catch (error) {
-      this.#leave(request.organization);
+      this.#leave(request);
       throw error;
     }
     return this.#join(request);
@@ -92,17 +92,17 @@ export class StreamHub {
     });
   }
 
-  #enter(organization: string): void {
+  #enter({ organization, credential }: StreamRequest): void {
     if (this.#closing.signal.aborted) throw ending();
-    if (!this.#shares.take(organization)) {
+    if (!this.#shares.take(organization, 1, credential)) {
       const whose = this.#shares.open >= this.#limits.perProcess ? 'of this process' : 'of the organization';
       throw new PosthornError('RATE_LIMITED', `Too many live streams ${whose} are open.`, { retryAfterSeconds: 10 });
     }
     this.#options.metrics.open.set(this.#shares.open);
   }
 
-  #leave(organization: string): void {
-    this.#shares.giveBack(organization);
+  #leave({ organization, credential }: StreamRequest): void {
+    this.#shares.giveBack(organization, 1, credential);
     this.#options.metrics.open.set(this.#shares.open);
     // The feed is written for a while longer, for a client that comes back.
     if (this.#shares.open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch().catch(() => undefined);
@@ -120,7 +120,7 @@ export class StreamHub {
         const others = this.#clients.get(organization);
         others?.delete(ended);
         if (others?.size === 0) this.#clients.delete(organization);
-        this.#leave(organization);
+        this.#leave(request);
       },
     });
     const missed = this.#missedBy(client);

@@ -1,6 +1,7 @@
 /** Bounds of the live streams of a process. */
 export const streamLimits = {
-  perOrganization: 20,
+  /** One credential has 20 of them while it is alone; see `OpenShares`. */
+  perOrganization: 26,
   perProcess: 200,
   /** Of one client; what is beyond is skipped. */
   rowsPerSecond: 50,

@@ -13,7 +13,7 @@ export const hungUp = Symbol('hung up');
 
 /** Memory of bodies, in all and per organization. */
 export interface BodyRoom {
-  limits: Pick<IngestLimits, 'bytesInFlight' | 'bodyDeadlineMs'>;
+  limits: Pick<IngestLimits, 'bodyDeadlineMs'>;
   /** Of bodies up to 1 MiB. */
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
@@ -142,8 +142,7 @@ export class ArrivingBody {
         if (this.#whole !== null) return this.#append(this.#whole, chunk);
         if (size > wholePayloadBytes) return this.#grow(chunk, waits, reject).catch(reject);
         const { bytes } = this.#room.shares;
-        if (bytes.open + chunk.length > this.#room.limits.bytesInFlight) return reject(overloaded());
-        if (!bytes.take(this.#org, chunk.length, this.#source)) return reject(overShare());
+        if (!bytes.take(this.#org, chunk.length, this.#source)) return reject(bytes.hasFree(chunk.length) ? overShare() : overloaded());
         this.#taken += chunk.length;
         this.#size = size;
         this.#chunks.push(chunk);

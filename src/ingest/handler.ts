@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import { OpenShares } from '../core/open-shares.ts';
 import { OrganizationBudget } from '../core/organization-budget.ts';
-import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { leastLargeMebibytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { SpareBuffer } from '../core/spare-buffer.ts';
 import type { Intake } from '../data/intake/intake.ts';
@@ -68,6 +68,7 @@ export function createIngestHandler({
       places: inForce.largeMebibytes,
       placesOfOrganization: inForce.largeMebibytesOfOrganization,
       placesOfSource: inForce.largeMebibytesOfSource,
+      leastPlaces: leastLargeMebibytes,
       clock: options.clock,
       waitMs: inForce.roomDeadlineMs,
     }),

@@ -178,7 +178,7 @@ describe('an event with a payload of 25 MiB', () => {
 
     /** While one is stored, which `release` lets end. */
     async function besideFirst(roomDeadlineMs: number): Promise<{ first: Promise<Answer>; release: () => void }> {
-      const limits = { largeMebibytes: 75, largeMebibytesOfOrganization: 25, roomDeadlineMs };
+      const limits = { largeMebibytes: 75, largeMebibytesOfOrganization: 34, roomDeadlineMs };
       await ingest.reset(limits, undefined, { maxPayloadBytes: 25 * mebibyte });
       await ingest.publishSource(large);
       await ingest.publishSource({ id: 'src_b', slug: 'b', org: 'org_b', ...large });

@@ -52,14 +52,18 @@ export const defaultIngestLimits: IngestLimits = {
   largeMebibytesOfSource: 0,
 };
 
-/** Of payloads above 1 MiB a process takes four of the largest at a time, two of an organization, one of a source. */
+/**
+ * Of payloads above 1 MiB a process has room for four of the largest. The last quarter of that is kept for organizations that have less, as is the last
+ * quarter of the share of an organization for its sources (`OrganizationBudget`): an organization alone has two of the largest, one for each source.
+ */
 export function limitsFor(maxPayloadBytes: number): IngestLimits {
   if (maxPayloadBytes <= wholePayloadBytes) return defaultIngestLimits;
   const largest = mebibytes(maxPayloadBytes);
   return {
     ...defaultIngestLimits,
     largeMebibytes: 4 * largest,
-    largeMebibytesOfOrganization: 2 * largest,
+    // Three quarters of it, in steps of the least, are two of the largest.
+    largeMebibytesOfOrganization: 2 * Math.ceil((largest * 4) / 3),
     largeMebibytesOfSource: largest,
   };
 }

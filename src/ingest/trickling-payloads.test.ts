@@ -72,6 +72,21 @@ describe.each(ways)('beside bodies that trickle in with %s', (_what, { header, b
   });
 });
 
+test('four organizations whose bodies do not arrive leave room to a fifth one', async () => {
+  await serve({ roomDeadlineMs: 30_000, bodyDeadlineMs: 60_000 });
+  const orgs = ['p', 'q', 'r', 's'];
+  for (const org of [...orgs, 't']) await ingest.publishSource({ id: `src_${org}1`, slug: `${org}1`, org: `org_${org}`, ...large });
+  const before = ingest.heard;
+  const header = `Content-Length: ${maxPayloadBytes}`;
+  // Half of each: none is too slow.
+  const half = Buffer.alloc(maxPayloadBytes / 2, 0x20);
+  const answers = orgs.map((org) => trickle(`${org}1`, header, half));
+  await eventually('all to have begun', 30_000, () => ingest.heard >= before + orgs.length);
+  for (const org of orgs) expect((await ingest.send(`/ingest/acme/${org}1`)).status).toBe(200);
+  expect((await ingest.send('/ingest/acme/t1', { body: largePayload(16 * mebibyte) })).status).toBe(200);
+  expect(await Promise.race([...answers, 'none'])).toBe('none');
+});
+
 test('one source has half of the memory of its organization', async () => {
   await serve({ roomDeadlineMs: 300, bodyDeadlineMs: 60_000 });
   const header = `Content-Length: ${maxPayloadBytes}`;

@@ -54,8 +54,8 @@ export async function ownEvents(sources: OwnEventSources, { shard, marker }: Ent
 }
 
 /**
- * Workers decide this when they configure a target; of one that none has configured it is decided here. An entry that is not wanted has used one of the
- * 20 of its minute, and what was left out before it is counted nowhere.
+ * Workers decide this when they configure a target; of one that none has configured it is decided here. Such entries have
+ * 20 of their own in a minute: one that is not wanted takes none of those of others (`own-events.lua`).
  */
 async function isWanted(registry: RegistryReader, org: string, { org: orgOfTarget, routeId, isUnknown }: OwnEntry): Promise<boolean> {
   const isEndpoint = orgOfTarget !== org;

@@ -169,6 +169,19 @@ describe('a dead letter', () => {
     expect(await redis.client.pttl(`${prefix}{s0}:oe:org_a`)).toBeGreaterThan(0);
   });
 
+  test('dead letters of a deleted route that no worker has configured take none of the 20 of a minute', async () => {
+    route({ id: 'rte_gone', destinations: [{ id: 'dst_a', shard: 0 }] });
+    await awayFromTheEndOf(60_000);
+    for (let i = 0; i < 21; i++) await expiredUnseen({ routeId: 'rte_gone', destinationId: 'dst_a', shard: 0 });
+    registry.remove('route', 'rte_gone');
+    worker();
+    await nothingUnderWay();
+    expect(ops.requests).toEqual([]);
+    const [messageId] = await sendAndFail(1);
+    await ops.arrived(1);
+    expect(told()).toMatchObject([{ type: 'message.dead_lettered', omitted: 0, data: { messageId, routeId: 'rte_a' } }]);
+  });
+
   test('nothing is recorded without a source that is enabled, nor of a message that is delivered', async () => {
     ownSource({ enabled: false });
     worker();

@@ -264,7 +264,7 @@ onlyWithPort443('a test', () => {
     const blocking = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
     ends.push(async () => blocking.disconnect());
     const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
-    const task = { org: 'org_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
+    const task = { org: 'org_a', credential: 'key_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
     const answer = await eventually(() => tasks.call(channelTestTask, task));
     expect(answer).toMatchObject({
       success: true,
@@ -284,7 +284,7 @@ onlyWithPort443('a test', () => {
     const blocking = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
     ends.push(async () => blocking.disconnect());
     const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
-    const task = { org: 'org_b', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
+    const task = { org: 'org_b', credential: 'key_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
     expect(await eventually(() => tasks.call(channelTestTask, task))).toMatchObject({ success: false, error: 'not_ready' });
     expect(requests).toEqual([]);
   });

@@ -103,7 +103,7 @@ export const usualForm: SandboxForm = {
   waitingJobs: 2048,
   waitingOfOrganization: 683,
   waitingBytes: 268_435_456,
-  waitingBytesOfOrganization: 67_108_864,
+  waitingBytesOfOrganization: 90_177_536,
 };
 
 /** For payloads above 1 MiB. The text of the largest JSON that is usual has up to 20 times its bytes as a tree. */
@@ -115,7 +115,7 @@ export const largeForm: SandboxForm = {
   waitingJobs: 128,
   waitingOfOrganization: 43,
   waitingBytes: 134_217_728,
-  waitingBytesOfOrganization: 67_108_864,
+  waitingBytesOfOrganization: 90_177_536,
 };
 
 export function failed(message: string, line: number | null = null, column: number | null = null): Reply {

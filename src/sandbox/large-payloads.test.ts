@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { largeJson, mebibyte } from '../../test/support/large-payloads.ts';
 import { patientBy } from '../../test/support/patient-clock.ts';
+import { isPosthornError } from '../core/errors.ts';
 import { parseJson } from '../core/read-json.ts';
 import { largeForm } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
@@ -107,6 +108,18 @@ describe('a payload above 1 MiB', () => {
     expect(order.length).toBeLessThanOrEqual(3);
     await Promise.all(greedy);
     expect(refused).toHaveLength(10);
+  });
+
+  test('payloads above 1 MiB of one source that wait leave memory to those of another source of its organization', async () => {
+    const judge = (part: string): Promise<string> =>
+      sandbox.judge({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
+        () => 'judged',
+        (error: unknown) => (isPosthornError(error) ? error.code : 'broken'),
+      );
+    // One is under way, and 64 of 86 MiB wait.
+    const greedy = Array.from({ length: 1 + 8 + 1 }, () => judge('src_a'));
+    expect(await judge('src_b')).toBe('judged');
+    expect((await Promise.all(greedy)).filter((each) => each === 'UNAVAILABLE')).toHaveLength(1);
   });
 
   test('a payload above 1 MiB whose sender has hung up is not evaluated', async () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { isLeft } from '../core/open-shares.ts';
+import { isLeft, isLeftAtOnce } from '../core/open-shares.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { type PayloadFormat, readablePayload } from '../core/readable-payload.ts';
@@ -254,12 +254,15 @@ export class Sandbox {
     const turns = this.#turns;
     const own = turns.waitingOf(owner.organization);
     const ownBytes = turns.waitingBytesOf(owner.organization);
-    const ofPart = owner.part === undefined ? 0 : turns.waitingOfPart(owner);
+    if (own + 1 > waitingOfOrganization || ownBytes + bytes > waitingBytesOfOrganization) return true;
+    const isLeftByParts =
+      owner.part === undefined ||
+      (isLeft({ all: waitingOfOrganization, open: own }, 1, turns.waitingOfPart(owner)) &&
+        isLeftAtOnce({ all: waitingBytesOfOrganization, open: ownBytes }, bytes, turns.waitingBytesOfPart(owner)));
     return !(
+      isLeftByParts &&
       isLeft({ all: waitingJobs, open: turns.waiting }, 1, own) &&
-      isLeft({ all: waitingOfOrganization, open: own }, 1, ofPart) &&
-      isLeft({ all: waitingBytes, open: turns.waitingBytes }, bytes, ownBytes) &&
-      ownBytes + bytes <= waitingBytesOfOrganization
+      isLeftAtOnce({ all: waitingBytes, open: turns.waitingBytes }, bytes, ownBytes)
     );
   }
 

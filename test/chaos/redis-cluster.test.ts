@@ -71,7 +71,7 @@ test('a task goes to a worker and its answer back, with the commands of the ACL 
   const caller = new RedisTaskCaller({ redis, blocking: blocking(), prefix, clock: systemClock, logger: silentLogger });
   const woken = queue.wait();
   const input = { destinationId: 'dst_a', generation: 1, payload: null };
-  const answered = caller.call(destinationTestTask, { org: 'org_a', input, timeoutMs: 10_000 });
+  const answered = caller.call(destinationTestTask, { org: 'org_a', credential: 'key_a', input, timeoutMs: 10_000 });
   await woken;
   const { task } = await queue.take('t1');
   if (task === null) throw new Error('there is no task');

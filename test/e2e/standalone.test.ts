@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -9,7 +8,7 @@ import { z } from 'zod';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { childPids, type Program, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { RestClient } from './rest.ts';
 
@@ -301,9 +300,4 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-function childPids(parent: number, command: string): number[] {
-  const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(parent)], { encoding: 'utf8' }).split('\n');
-  return lines.filter((line) => line.trimEnd().endsWith(command)).map((line) => Number.parseInt(line, 10));
 }

@@ -134,6 +134,18 @@ test.each(inputs)('No turn of the event loop is long for %s', async (_what, path
   expect([[...new Set(statuses)], texts[0]]).toEqual([[status], texts[0]]);
 });
 
+test('a key whose requests keep the event loop busy leaves turns to another key of its organization', async () => {
+  const rawBody = Buffer.from(JSON.stringify({ conditions: [condition], payload: members(50_000) }));
+  const other = await world.addKey('acme');
+  const order: string[] = [];
+  const send = async (name: string, key: string): Promise<void> => {
+    await world.request('POST', '/api/filters/test', { rawBody, key });
+    order.push(name);
+  };
+  await Promise.all([...list(12, 'busy').map((name) => send(name, world.admin)), send('other', other)]);
+  expect(order[0]).toBe('other');
+});
+
 test('No turn of the event loop is long for events for 250 subscriptions with filters at their bound', async () => {
   await subscribe(
     world,

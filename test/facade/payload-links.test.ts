@@ -1,9 +1,9 @@
+import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import { linkedPayload, PayloadLinks, payloadLinkMs } from '../../src/core/payload-link.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
-import { maxOpenFetches } from '../../src/facade/http/payload-link-handler.ts';
 import { payloadPieceMemory, requestMemoryLimits } from '../../src/facade/http/request-memory.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from '../support/controllers.ts';
@@ -152,7 +152,17 @@ test('a link counts to a limit of its own: fetches do not take the requests of t
   expect(keys).toEqual([`${prefix}{rate:org_a:fetch}`]);
 });
 
-test('clients that do not read get as many payloads as the organization has memory for, and as many more wait as it has places', async () => {
+function statusFrom(localAddress: string, url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { method: 'HEAD', localAddress, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    sent.once('error', reject).end();
+  });
+}
+
+test('clients that do not read get as many payloads as one of them has memory for, as many more wait as it has places, and another one is served', async () => {
   const url = await delivered({ payload: largePayload(12 * mebibyte) });
   const ending = new AbortController();
   // A response that is forgotten is read to its end.
@@ -165,8 +175,8 @@ test('clients that do not read get as many payloads as the organization has memo
       await sleep(50);
     }
   };
-  for (let i = 0; i < maxOpenFetches; i++) void askUntilServed();
-  const fitting = requestMemoryLimits.ofOrganization / payloadPieceMemory;
+  for (let i = 0; i < 200; i++) void askUntilServed();
+  const fitting = requestMemoryLimits.ofCredential / payloadPieceMemory;
   await eventually(() => expect(open).toHaveLength(fitting));
   // Those without a slot are refused at once, those that wait for memory after ten seconds; they retry.
   await eventually(async () => {
@@ -174,6 +184,7 @@ test('clients that do not read get as many payloads as the organization has memo
     expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([429, '1']);
   });
   expect(open).toHaveLength(fitting);
+  expect(await statusFrom('127.0.0.2', url)).toBe(200);
   ending.abort();
   await eventually(async () => expect((await fetch(url, { method: 'HEAD' })).status).toBe(200));
 }, 60_000);

@@ -307,7 +307,7 @@ test('HEAD of the stream ends at once, and its place is free', async () => {
   }
 });
 
-test('an organization has 20 streams, and lists beside them', async () => {
+test('a key has 20 streams, and another key of the organization, and lists, beside them', async () => {
   const streams: Followed[] = [];
   await eventually('the places of clients that have gone', 30_000, async () => {
     for (; streams.length < 20; ) streams.push(await follow());
@@ -316,4 +316,6 @@ test('an organization has 20 streams, and lists beside them', async () => {
   const refused = await world.request('GET', '/api/stream');
   expect([refused.status, refused.headers.get('x-error-code')]).toEqual([429, 'RATE_LIMITED']);
   expect((await world.request('GET', '/api/events')).status).toBe(200);
+  const key = await world.addKey('acme');
+  expect((await world.request('HEAD', '/api/stream', { key })).status).toBe(200);
 });

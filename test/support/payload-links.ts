@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
+import { AddressList } from '../../src/core/address-list.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Keyring } from '../../src/core/sealing.ts';
 import { LinkedPayloads } from '../../src/data/history/linked-payloads.ts';
@@ -37,6 +38,7 @@ export async function startPayloadLinks(options: Options): Promise<PayloadLinkSe
   const metrics = new Registry();
   const handler = payloadLinkHandler({
     memory: new RequestMemory(systemClock),
+    trustedProxies: new AddressList([]),
     services: {
       registry,
       keyring,

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -68,7 +68,7 @@ export interface Program {
   signal(signal: NodeJS.Signals): void;
   /** Exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
-  /** Ends it, at once when it does not end within ten seconds. */
+  /** Ends it, at once when it does not end within ten seconds, and what it has left behind if it was killed. */
   stop(): Promise<void>;
 }
 
@@ -88,7 +88,17 @@ function ofDockerfile(pattern: RegExp): string {
   return found;
 }
 
-/** `file`: what is run; default: the bundle of the program, or its source. The built program runs as in the image. */
+/** Child processes of `parent`, whose command ends with `command`. */
+export function childPids(parent: number, command = ''): number[] {
+  const { stdout } = spawnSync('ps', ['-o', 'pid=,args=', '--ppid', String(parent)], { encoding: 'utf8' });
+  const lines = stdout.split('\n').filter((line) => line !== '' && line.trimEnd().endsWith(command));
+  return lines.map((line) => Number.parseInt(line, 10));
+}
+
+/**
+ * `file`: what is run; default: the bundle of the program, or its source. The built program runs as in the image. It is killed when the test process ends
+ * without having stopped it.
+ */
 export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const built = file.endsWith('.js');
@@ -104,6 +114,21 @@ export function startProgram(args: readonly string[], environment: Record<string
   let closed = false;
   child.once('close', () => (closed = true));
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  /** What a killed program leaves running: the redis-server of standalone. */
+  let left: number[] = [];
+  const kill = (): void => {
+    left = childPids(child.pid ?? 0);
+    child.kill('SIGKILL');
+  };
+  const killLeft = (): void => {
+    for (const pid of left.splice(0)) killIfAlive(pid);
+  };
+  const killAtExit = (): void => {
+    kill();
+    killLeft();
+  };
+  process.once('exit', killAtExit);
+  child.once('exit', () => process.removeListener('exit', killAtExit));
   return {
     pid: child.pid ?? 0,
     output: () => output,
@@ -113,14 +138,25 @@ export function startProgram(args: readonly string[], environment: Record<string
         if (match === null && closed) throw new Hopeless(`the program ended: ${output}`);
         return match ?? undefined;
       }),
-    signal: (signal) => void child.kill(signal),
+    signal: (signal) => void (signal === 'SIGKILL' ? kill() : child.kill(signal)),
     ended,
     stop: async () => {
-      if (hasEnded()) return;
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      if (!hasEnded()) {
+        child.kill('SIGTERM');
+        const timer = setTimeout(kill, 10_000);
+        await once(child, 'exit');
+        clearTimeout(timer);
+      }
+      killLeft();
       await ended;
-      clearTimeout(timer);
     },
   };
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }

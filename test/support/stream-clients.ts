@@ -86,6 +86,7 @@ export function startHub(
       const leaving = new AbortController();
       const stream = await hub.open({
         organization: 'org_a',
+        credential: 'key_a',
         lastEventId: null,
         matches: () => true,
         show: (row) => ({ type: `${row.kind}.${row.status}`, json: JSON.stringify(row) }),

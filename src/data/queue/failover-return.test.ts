@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { comeDue } from '../../../test/support/come-due.ts';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { newTimedId } from '../../core/ids.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';
 
@@ -114,6 +118,32 @@ describe.each([
     });
   });
 
+  test('is in one place when an error after 72 hours cuts its move short', async () => {
+    await know();
+    await suite.queues.setCircuit(shard, 'dst_b', 'open');
+    const id = await suite.queues.send('dst_a', 0);
+    await suite.queues.looks();
+    await suite.queues.setCircuit(shard, 'dst_b', 'closed');
+    const base = suite.queues.base(0);
+    const n = (await suite.redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a')) ?? '';
+    // Scripts write there once the message is queued at the other target, or in the outbox.
+    const broken = shard === 0 ? `${base}ready:org_a` : `${base}exp`;
+    await suite.redis.client.del(broken);
+    if (shard === 1) await suite.redis.client.hset(keyOf(id), hashFields.message.expiresMs, Date.now() + longAgoMs);
+    await suite.redis.client.set(broken, 'broken');
+    await expect(wait72Hours(id)).rejects.toThrow();
+    await suite.redis.client.del(broken);
+    if (shard === 1) await suite.redis.client.hdel(keyOf(id), hashFields.message.expiresMs);
+    expect(await suite.redis.client.xlen(`${base}w:${n}`)).toBe(0);
+    await suite.queues.carry(0);
+    // Wakes its new target.
+    const sibling = await suite.queues.send('dst_b', shard);
+    const jobs = await suite.queues.looks();
+    expect([jobsOf(jobs, id).length, jobsOf(jobs, sibling).length]).toEqual([1, 1]);
+    await settleAll(suite.queues.of(shard), 'w1', jobs, delivered);
+    expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', destinationId: 'dst_b' });
+  });
+
   test('stops serving before the first attempt comes back, and goes there again once it serves', async () => {
     await know();
     const id = await suite.queues.send('dst_a', 0);
@@ -180,4 +210,32 @@ test.each([
   await suite.redis.client.zadd(`${suite.queues.base(0)}waiting`, 1, `!${n}`);
   expect(await suite.queues.of(0).promote()).toMatchObject({ hasEndedBatches: true });
   while ((await suite.queues.of(0).endBatches()).hasEndedBatches);
+});
+
+test('a scheduled message that comes due at a full queue is in one place when an error cuts its move short', async () => {
+  const base = suite.queues.base(0);
+  const { client } = suite.redis;
+  for (const destination of ['dst_b', 'dst_a']) {
+    await suite.queues.send(destination, 0);
+    const failover = { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: null };
+    const setting = destination === 'dst_a' ? { failover, throttle: limited(1) } : {};
+    await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0, setting), delivered);
+  }
+  await suite.queues.send('dst_a', 0);
+  const id = newTimedId('msg_', 0, Date.now());
+  const notBeforeMs = Date.now() + 3_600_000;
+  const targets = [{ messageId: id, routeId: 'rte_a', destinationId: 'dst_a', shard: 0, maxAttempts: 3, notBeforeMs }];
+  await acceptOnly(client, suite.prefix, { ...newEvent({ id: newTimedId('evt_', 0, Date.now()), targets }), notBeforeMs });
+  await client.hset(keyOf(id), hashFields.message.dueMs, Date.now() - 1);
+  await comeDue(client, base, 'due');
+  await client.rename(`${base}ready:org_a`, `${base}whole`);
+  await client.set(`${base}ready:org_a`, 'broken');
+  await expect(suite.queues.of(0).promote()).rejects.toThrow();
+  await client.rename(`${base}whole`, `${base}ready:org_a`);
+  expect(await client.exists(`${base}due`, `${base}retries`, `${base}scheduled`)).toBe(0);
+  // Wakes its new target.
+  await suite.queues.send('dst_b', 0);
+  const jobs = await suite.queues.looks();
+  expect(jobsOf(jobs, id)).toMatchObject([{ target: { destinationId: 'dst_b' } }]);
+  await settleAll(suite.queues.of(0), 'w1', jobs, delivered);
 });

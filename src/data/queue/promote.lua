@@ -15,6 +15,7 @@
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/retries.lua"
+-- @include "includes/failover.lua"
 -- @include "includes/overflow.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
@@ -33,8 +34,11 @@ local moved = 0
 -- By target: whether its lane of retries takes entries.
 local usable = {}
 local has_new = {}
+-- Messages whose first attempt has come due.
+local is_scheduled = {}
 
 local function queue_scheduled(n, id, expires)
+  is_scheduled[id] = true
   local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.destination)
   if not overflow(id, n, t[1] or '', t[2] or '') then
     enqueue(n, id, expires)
@@ -60,7 +64,11 @@ local function move_due(n, id)
 end
 
 local function put_back_retry(n, id)
-  if not complete_end(id) then
+  if complete_end(id) or failover.moved[id] then
+    if is_scheduled[id] then
+      retries.count_scheduled_out(n)
+    end
+  else
     retries.put_back(n, id)
   end
 end

@@ -221,7 +221,7 @@ export const hashFields = {
     incidentOf: 'i:',
     closingOf: 'z:',
   },
-  /** `oe:<organization>` (`../queue/includes/own-events.lua`): recorded events, by kind. */
+  /** `oe:<organization>` (`../queue/includes/own-events.lua`): recorded events, by kind; with `?` behind it at targets that no worker has configured. */
   ownEvents: {
     dead: 'q',
     opened: 'o',

@@ -54,12 +54,12 @@ export class RedisTaskCaller {
   }
 
   /**
-   * Result of the worker's handler. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
+   * Result of the worker's handler. `org` bounds how much one organization has open, and `credential` how much of that one credential has. `timeoutMs` counts from now: a task that is
    * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is down or busy, and what the handler threw.
    */
   async call<Input, Result>(
     { name, result }: TaskKind<Input, Result>,
-    { org, input, timeoutMs }: { org: string; input: Input; timeoutMs: number },
+    { org, credential, input, timeoutMs }: { org: string; credential: string; input: Input; timeoutMs: number },
   ): Promise<Result> {
     const { redis, prefix } = this.#options;
     const mark = await this.#poolMarkOf(org);
@@ -67,10 +67,10 @@ export class RedisTaskCaller {
       throw unavailable(`No delivery worker${mark === '' ? '' : ` of the pool ${mark.slice(1)}`} is running.`);
     const id = base32(randomBytes(10));
     const answered = this.#await(id, timeoutMs);
-    // In this order: `task-take.lua` reads the organization at the beginning.
-    const task = JSON.stringify({ kind: name, org, caller: this.#caller, input });
+    // In this order: `task-take.lua` and `task-offer.lua` read the beginning.
+    const task = JSON.stringify({ kind: name, org, credential, caller: this.#caller, input });
     try {
-      await this.#offer(id, org, task, timeoutMs);
+      await this.#offer({ id, org, credential, task, timeoutMs });
       void this.#listen();
       return result.parse(await answered);
     } finally {
@@ -100,15 +100,19 @@ export class RedisTaskCaller {
     return answered;
   }
 
-  async #offer(id: string, org: string, task: string, timeoutMs: number): Promise<void> {
+  async #offer({ id, org, ...others }: { id: string; org: string; credential: string; task: string; timeoutMs: number }): Promise<void> {
     const { queue, bell, task: taskKey, organization, pools } = this.#keys;
-    const keys = [queue, bell, taskKey(id), organization(org), pools];
-    const offered = namedArgument({ id, task, timeoutMs, maxWaiting, maxOfOrganization, org });
+    const keys = [queue, bell, taskKey(id), organization(org), pools, taskKey('')];
+    const offered = namedArgument({ id, org, ...others, maxWaiting, maxOfOrganization });
     const outcome = await offer.run(this.#options.redis, keys, [offered]).catch((error) => {
       throw redisUnavailable(error);
     });
     if (outcome === 'busy')
       throw unavailable(`${maxOfOrganization} tests and triggers of this organization are under way: wait for one of them to end.`);
+    if (outcome === 'reserved')
+      throw unavailable(
+        `Too many tests and triggers of this key or user are under way: the last of ${maxOfOrganization} are for others of the organization.`,
+      );
     if (outcome === 'full') throw unavailable('The delivery workers are busy with other tests and triggers.');
   }
 

@@ -51,8 +51,8 @@ function blocking() {
 function newCaller(): RedisTaskCaller {
   return new RedisTaskCaller({ redis: redis.client, blocking: blocking(), prefix, clock, logger: silentLogger });
 }
-function call(number: number, { org = 'org_a' } = {}): Promise<{ doubled: number }> {
-  const answered = caller.call(double, { org, input: { number }, timeoutMs: 60_000 });
+function call(number: number, { org = 'org_a', credential = 'key_a' } = {}): Promise<{ doubled: number }> {
+  const answered = caller.call(double, { org, credential, input: { number }, timeoutMs: 60_000 });
   answered.catch(() => undefined);
   return answered;
 }
@@ -117,16 +117,29 @@ describe('a task', () => {
     expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(0);
   });
 
-  test('a task of an organization that has eight open is refused, while those of others are not', async () => {
+  test('a task of a credential that has eight open is refused, while those of others are not', async () => {
     for (let i = 0; i < 8; i++) void call(i);
     await waiting(8);
     const task = await taken();
-    await expect(call(8)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('of this organization') });
+    await expect(call(8)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('of this key or user') });
     void call(9, { org: 'org_b' });
     await waiting(8);
     await queue.answer(task, { result: { doubled: 0 } });
     void call(10);
     await waiting(9);
+  });
+
+  test('credentials of an organization leave tasks to the next one, until it has ten open', async () => {
+    for (let i = 0; i < 8; i++) void call(i);
+    await waiting(8);
+    void call(8, { credential: 'key_b' });
+    await waiting(9);
+    const refused = { code: 'UNAVAILABLE', message: expect.stringContaining('for others of the organization') };
+    await expect(call(9, { credential: 'key_b' })).rejects.toMatchObject(refused);
+    void call(9, { credential: 'key_c' });
+    await waiting(10);
+    const full = { code: 'UNAVAILABLE', message: expect.stringContaining('of this organization are under way') };
+    await expect(call(10, { credential: 'key_d' })).rejects.toMatchObject(full);
   });
 
   test('organizations whose tasks wait leave places to the next one', async () => {
@@ -156,7 +169,7 @@ describe('a task', () => {
 
 test('answers reach the process that made the task', async () => {
   const other = newCaller();
-  const answers = [call(1), other.call(double, { org: 'org_b', input: { number: 2 }, timeoutMs: 60_000 })];
+  const answers = [call(1), other.call(double, { org: 'org_b', credential: 'key_b', input: { number: 2 }, timeoutMs: 60_000 })];
   for (let i = 0; i < 2; i++) {
     const task = await taken();
     await queue.answer(task, { result: { doubled: 2 * double.input.parse(task.input).number } });
@@ -184,14 +197,16 @@ test('a caller that waits while Redis goes down is rejected at once', async () =
     ends.push(() => client.disconnect());
     await new RedisWorkerDirectory({ redis: own.client, prefix, shards: 1, version: '1.2.3' }).beat('w1', 1);
     const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock, logger: silentLogger });
-    const answered = lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 });
+    const answered = lonely.call(double, { org: 'org_a', credential: 'key_a', input: { number: 1 }, timeoutMs: 60_000 });
     answered.catch(() => undefined);
     await eventually(() => expect(client.status).toBe('ready'));
     await own.kill('SIGKILL');
     await expect(answered).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await expect(lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 })).rejects.toMatchObject({
-      code: 'UNAVAILABLE',
-    });
+    await expect(lonely.call(double, { org: 'org_a', credential: 'key_a', input: { number: 1 }, timeoutMs: 60_000 })).rejects.toMatchObject(
+      {
+        code: 'UNAVAILABLE',
+      },
+    );
   } finally {
     await own.stop();
   }

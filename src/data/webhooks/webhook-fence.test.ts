@@ -52,3 +52,13 @@ test('the custom resources of an organization are known by their ids', async () 
   await store.deleteApplication('org_c', ids[0] ?? '');
   expect(await store.customResourceIds('org_c')).toHaveLength(599);
 });
+
+test('a leader that has written nothing for an organization yet reads what was deleted there', async () => {
+  const api = leader();
+  const id = 'app_aaaaaaaaaaaaaaaaaaaaaaaaab';
+  await api.createApplication({ org: 'org_d', id, name: 'One', shard: 0, managedBy: 'acme/shop' });
+  await api.deleteApplication('org_d', id);
+  const past = await api.past('org_d', { applications: [id] });
+  expect(past).toEqual(new Map([[id, 'One']]));
+  expect(await leader(5).past('org_d', { applications: [id] })).toEqual(past);
+});

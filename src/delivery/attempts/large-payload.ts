@@ -8,7 +8,7 @@ import type { ReadyPlan } from '../plans/delivery-plan.ts';
 import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
 
-/** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. None is less than the largest payload. */
+/** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. Three quarters of each hold the largest payload. */
 export const payloadRoomMiB = { all: 128, ofOrganization: 96, ofTarget: 64 };
 
 /** A job that takes longer to prepare is requeued: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
@@ -52,8 +52,7 @@ async function withChunks(
   const { event } = job;
   const begunAtMs = clock.now();
   const { org, routeId, destinationId } = job.target;
-  const target = `${org} ${routeId} ${destinationId}`;
-  const leave = await room.enter(org, mebibytes(chunks.bytes), { source: target });
+  const leave = await room.enter(org, mebibytes(chunks.bytes), { source: `${routeId} ${destinationId}` });
   if (leave === null) return { job, outcome: { type: 'back' }, maxAttempts: null };
   try {
     const payload = await queue.payload(chunks);

@@ -1,6 +1,3 @@
-/** Interval at which a worker polls while it leaves the doorbell to other workers, because some organizations get no more slots there. */
-export const lookMs = 250;
-
 /** Lets one loop sleep until it is signalled; a signal that comes before the wait is not lost. */
 export class Wakeup {
   #isSignalled = false;

@@ -78,7 +78,7 @@ async function startRunner(worker: string): Promise<void> {
 }
 
 function call(org: string, hangs: boolean): Promise<{ worker: string }> {
-  const answered = caller.call(hold, { org, input: { hangs }, timeoutMs });
+  const answered = caller.call(hold, { org, credential: 'key_a', input: { hangs }, timeoutMs });
   answered.catch(() => undefined);
   return answered;
 }

@@ -64,7 +64,7 @@ test('runs of cron jobs and tests of destinations are made by workers of the poo
   suite.ends.push(async () => blocking.disconnect());
   const caller = new RedisTaskCaller({ redis: suite.redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
   const input = { destinationId: 'dst_a', generation: 1, payload: '{}' };
-  const tested = () => caller.call(destinationTestTask, { org: 'org_a', input, timeoutMs: 60_000 });
+  const tested = () => caller.call(destinationTestTask, { org: 'org_a', credential: 'key_a', input, timeoutMs: 60_000 });
   const makers: string[] = [];
   for (const pool of ['x', defaultPool]) {
     await pools.assign('org_a', pool);

@@ -2,6 +2,7 @@ import { accountOf } from '../../core/account.ts';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { withJitter } from '../../core/backoff.ts';
 import { OrganizationBudget } from '../../core/organization-budget.ts';
+import { leastLargeMebibytes } from '../../core/payload-sizes.ts';
 import type { RedisWorkerDirectory } from '../../data/membership/worker-directory.ts';
 import { workerLifetimeMs } from '../../data/membership/worker-directory.ts';
 import type { Job, Settlement, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
@@ -86,6 +87,7 @@ export class Worker {
       places: payloadRoomMiB.all,
       placesOfOrganization: payloadRoomMiB.ofOrganization,
       placesOfSource: payloadRoomMiB.ofTarget,
+      leastPlaces: leastLargeMebibytes,
       clock,
     });
     this.#heartbeat = new WorkerHeartbeat({ context, directory, consumers });

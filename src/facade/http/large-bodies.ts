@@ -1,4 +1,6 @@
 import { PosthornError } from '../../core/errors.ts';
+import { OpenShares } from '../../core/open-shares.ts';
+import { Round } from '../../core/round.ts';
 
 export const largeBodyLimits = {
   /** Bytes beyond which a body is large: what is made of it takes several times its size in memory. */
@@ -7,30 +9,32 @@ export const largeBodyLimits = {
   atOnce: 4,
   /** Of one organization; others of it wait. */
   ofOrganization: 1,
-  /** Of one organization, with those that wait. */
-  ofOrganizationInAll: 8,
+  /** Of one organization, with those that wait. One credential has eight of them while it is alone; see `OpenShares`. */
+  ofOrganizationInAll: 10,
 };
 
 interface Organization {
   running: number;
-  waiting: (() => void)[];
+  /** Of its credentials. */
+  waiting: Round<() => void>;
 }
 
-/** Admits requests with large bodies, a few at a time: waiting organizations are served round-robin. */
+/** Admits requests with large bodies, a few at a time: waiting organizations are served round-robin, and so are the credentials of each. */
 export class LargeBodies {
   /** Organizations that have some; the first one is next. */
   readonly #organizations = new Map<string, Organization>();
+  readonly #shares = new OpenShares({ ofOwner: largeBodyLimits.ofOrganizationInAll });
   #running = 0;
 
-  /** RATE_LIMITED when too many of the organization run or wait. */
-  async run<T>(organization: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#organizations.get(organization) ?? { running: 0, waiting: [] };
-    if (own.running + own.waiting.length >= largeBodyLimits.ofOrganizationInAll)
+  /** RATE_LIMITED when too many of the organization run or wait, or of the credential of what is left. */
+  async run<T>({ organization, credential }: { organization: string; credential: string }, work: () => Promise<T>): Promise<T> {
+    if (!this.#shares.take(organization, 1, credential))
       throw new PosthornError('RATE_LIMITED', 'Too many large requests of the organization are under way: send them one after the other.', {
         retryAfterSeconds: 5,
       });
+    const own = this.#organizations.get(organization) ?? { running: 0, waiting: new Round<() => void>() };
     this.#organizations.set(organization, own);
-    const begun = new Promise<void>((begin) => void own.waiting.push(begin));
+    const begun = new Promise<void>((begin) => void own.waiting.add(credential, begin));
     this.#begin();
     await begun;
     try {
@@ -38,8 +42,9 @@ export class LargeBodies {
     } finally {
       own.running--;
       this.#running--;
+      this.#shares.giveBack(organization, 1, credential);
       this.#organizations.delete(organization);
-      if (own.running + own.waiting.length > 0) this.#organizations.set(organization, own);
+      if (own.running > 0 || !own.waiting.isEmpty) this.#organizations.set(organization, own);
       this.#begin();
     }
   }
@@ -48,7 +53,7 @@ export class LargeBodies {
     for (const [organization, own] of [...this.#organizations]) {
       if (this.#running >= largeBodyLimits.atOnce) return;
       if (own.running >= largeBodyLimits.ofOrganization) continue;
-      const begin = own.waiting.shift();
+      const begin = own.waiting.next();
       if (begin === undefined) continue;
       own.running++;
       this.#running++;

@@ -41,7 +41,7 @@ export interface ShareOwner {
   credential: string | null;
 }
 
-function ownerOf({ organization, credential }: Caller): ShareOwner {
+export function ownerOf({ organization, credential }: Caller): { organization: string; credential: string } {
   return { organization: organization.id, credential: credential.id };
 }
 

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { accountOf } from '../../core/account.ts';
+import type { AddressList } from '../../core/address-list.ts';
+import { clientAddress, clientNetwork } from '../../core/client-address.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { OpenShares } from '../../core/open-shares.ts';
 import { type LinkedPayload, linkedPayload, payloadLinkPath } from '../../core/payload-link.ts';
@@ -20,8 +22,8 @@ import { hangUpSignal } from './run-operation.ts';
 import type { FacadeServices } from './services.ts';
 import { StreamedAnswer, sendStreamed, wholePieces } from './streamed-answer.ts';
 
-/** Payloads of one organization that a process of the API sends at a time. */
-export const maxOpenFetches = 200;
+/** Payloads of one organization that a process of the API sends at a time. One client has 200 of them while it is alone; see `OpenShares`. */
+const maxOpenFetches = 266;
 /** A client that reads more slowly than its payload needs is given up. */
 const fetchDeadlineMs = 300_000;
 
@@ -38,16 +40,20 @@ export interface PayloadLinkOptions {
   payloads: LinkedPayloads;
   metrics: FacadeMetrics;
   memory: RequestMemory;
+  trustedProxies: AddressList;
 }
 
 /**
  * Serves the links of thin deliveries: who has a link needs no other credential. Answers NOT_FOUND to what this installation has not made, and for an
  * organization that is gone; EXPIRED where the link is too old, or its payload is no longer stored.
  */
-export function payloadLinkHandler({ services, payloads, metrics, memory }: PayloadLinkOptions): ApiHandler {
+export function payloadLinkHandler({ services, payloads, metrics, memory, trustedProxies }: PayloadLinkOptions): ApiHandler {
   const open = new OpenShares({ ofOwner: maxOpenFetches });
   const { registry, keyring, rateLimiter, clock } = services;
 
+  /** Stands for the credential that it does not show; no credential has such an id. */
+  const clientOf = ({ headers, socket }: IncomingMessage): string =>
+    `client ${clientNetwork(clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies))}`;
   const organizationOf = async (linked: LinkedPayload): Promise<OrganizationRecord> => {
     const organization = await registry.get('organization', accountOf(linked.org));
     if (organization === null || organization.retained !== undefined) throw nothingBehind();
@@ -63,9 +69,10 @@ export function payloadLinkHandler({ services, payloads, metrics, memory }: Payl
     if (linked === null) throw nothingBehind();
     const organization = await organizationOf(linked);
     if (clock.now() >= linked.expiresAtMs) throw new PosthornError('EXPIRED', 'The link has expired.');
-    takeShare(open, { organization: organization.id, credential: null }, { response, ended }, 'fetches of payloads');
+    const owner = { organization: organization.id, credential: clientOf(request) };
+    takeShare(open, owner, { response, ended }, 'fetches of payloads');
     await limitRate(rateLimiter, { organization }, { response, counted: 'fetch' });
-    await memory.hold(organization.id, payloadPieceMemory, { response, ended }, hangUpSignal(response));
+    await memory.hold(owner, payloadPieceMemory, { response, ended }, hangUpSignal(response));
     await sendStreamed(response, await payloadOf(linked, payloads), 200);
   };
   return (request: IncomingMessage, response: ServerResponse) => {

@@ -21,9 +21,14 @@ function work() {
 }
 
 /** Requests memory; `is` is its state. */
-function asked(memory: RequestMemory, organization: string, bytes: number, signal?: AbortSignal) {
+function asked(
+  memory: RequestMemory,
+  organization: string,
+  bytes: number,
+  { credential = 'key', signal }: { credential?: string; signal?: AbortSignal } = {},
+) {
   const own = { ...work(), is: 'waiting' as unknown };
-  memory.hold(organization, bytes, own, signal).then(
+  memory.hold({ organization, credential }, bytes, own, signal).then(
     () => {
       own.is = 'in';
     },
@@ -34,13 +39,13 @@ function asked(memory: RequestMemory, organization: string, bytes: number, signa
   return own;
 }
 
-test('an organization holds no more than its share, others have theirs, and what waits continues when the work before it is over', async () => {
+test('a credential holds no more than its share, other organizations have theirs, and what waits continues when the work before it is over', async () => {
   const memory = new RequestMemory(new FakeClock());
   const held = Array.from({ length: 5 }, () => asked(memory, 'a', 8 * mebibyte));
-  const other = asked(memory, 'b', 8 * mebibyte);
+  const [other, sibling] = [asked(memory, 'b', 8 * mebibyte), asked(memory, 'a', 5 * mebibyte, { credential: 'sibling' })];
   await settled();
   expect(held.map(({ is }) => is)).toEqual(['in', 'in', 'in', 'in', 'waiting']);
-  expect(other.is).toBe('in');
+  expect([other.is, sibling.is]).toEqual(['in', 'in']);
   held[0]?.response.emit('close');
   await settled();
   // Its client has gone, its work has not ended.
@@ -53,9 +58,9 @@ test('an organization holds no more than its share, others have theirs, and what
 test('a request without memory in time is RATE_LIMITED, and so is one whose client has gone', async () => {
   const clock = new FakeClock();
   const memory = new RequestMemory(clock);
-  asked(memory, 'a', requestMemoryLimits.ofOrganization);
+  asked(memory, 'a', requestMemoryLimits.ofCredential);
   const client = new AbortController();
-  const [late, gone] = [asked(memory, 'a', mebibyte), asked(memory, 'a', mebibyte, client.signal)];
+  const [late, gone] = [asked(memory, 'a', mebibyte), asked(memory, 'a', mebibyte, { signal: client.signal })];
   client.abort();
   await settled();
   expect([late.is, gone.is]).toEqual(['waiting', expect.objectContaining({ code: 'RATE_LIMITED' })]);
@@ -64,9 +69,9 @@ test('a request without memory in time is RATE_LIMITED, and so is one whose clie
   expect(late.is).toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 5 });
 });
 
-test('a small request reserves no memory, and one larger than the share of an organization reserves that', async () => {
+test('a small request reserves no memory, and one larger than the share of a credential reserves that', async () => {
   const memory = new RequestMemory(new FakeClock());
-  const large = asked(memory, 'a', 100 * requestMemoryLimits.ofOrganization);
+  const large = asked(memory, 'a', 100 * requestMemoryLimits.ofCredential);
   const small = Array.from({ length: 1000 }, () => asked(memory, 'a', requestMemoryLimits.freeBytes));
   await settled();
   expect([large.is, ...small.map(({ is }) => is)]).toEqual(Array.from({ length: 1001 }, () => 'in'));

@@ -1,12 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { OrganizationBudget } from '../../core/organization-budget.ts';
-import { untilGone, type Work } from './open-requests.ts';
+import { type ShareOwner, untilGone, type Work } from './open-requests.ts';
 
 /** Memory of a process of the API for bodies that arrive and payloads that are sent. */
 export const requestMemoryLimits = {
   bytes: 128 * 1024 * 1024,
-  ofOrganization: 32 * 1024 * 1024,
+  ofOrganization: 43 * 1024 * 1024,
+  /** What one credential gets while it is alone. */
+  ofCredential: 32 * 1024 * 1024,
   /** Less needs no reservation: requests per organization are bounded. */
   freeBytes: 16 * 1024,
   /** Maximum wait of a request for its memory. */
@@ -23,20 +25,26 @@ export const payloadPieceMemory = 1024 * 1024;
 
 const unit = 64 * 1024;
 
-/** Shares the memory of an API process between organizations: a request waits until its reads fit. */
+/** Shares the memory of an API process between organizations, and that of each between its credentials: a request waits until its reads fit. */
 export class RequestMemory {
   readonly #budget: OrganizationBudget;
 
   constructor(clock: Clock) {
-    const { bytes, ofOrganization, waitMs } = requestMemoryLimits;
-    this.#budget = new OrganizationBudget({ places: bytes / unit, placesOfOrganization: ofOrganization / unit, clock, waitMs });
+    const { bytes, ofOrganization, ofCredential, waitMs } = requestMemoryLimits;
+    this.#budget = new OrganizationBudget({
+      places: bytes / unit,
+      placesOfOrganization: ofOrganization / unit,
+      placesOfSource: ofCredential / unit,
+      clock,
+      waitMs,
+    });
   }
 
-  /** Resolves when the organization may hold so many bytes more; they are released with its work (`untilGone`). RATE_LIMITED on timeout. */
-  async hold(organization: string, bytes: number, work: Work, signal?: AbortSignal): Promise<void> {
+  /** Resolves when the owner may hold so many bytes more; they are released with its work (`untilGone`). RATE_LIMITED on timeout. */
+  async hold({ organization, credential }: ShareOwner, bytes: number, work: Work, signal?: AbortSignal): Promise<void> {
     if (bytes <= requestMemoryLimits.freeBytes) return;
-    const places = Math.ceil(Math.min(bytes, requestMemoryLimits.ofOrganization) / unit);
-    const leave = await this.#budget.enter(organization, places, signal === undefined ? {} : { signal });
+    const places = Math.ceil(Math.min(bytes, requestMemoryLimits.ofCredential) / unit);
+    const leave = await this.#budget.enter(organization, places, { source: credential, ...(signal !== undefined && { signal }) });
     if (leave === null)
       throw new PosthornError(
         'RATE_LIMITED',

@@ -13,7 +13,7 @@ import type { Exchange } from './exchange.ts';
 import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import { type LargeBodies, largeBodyLimits } from './large-bodies.ts';
 import { jsonContentType, prefersYaml } from './media-types.ts';
-import type { OpenRequests } from './open-requests.ts';
+import { type OpenRequests, ownerOf } from './open-requests.ts';
 import { type Operation, takesIdempotencyKey, takesIfMatch } from './operation.ts';
 import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate-limiting.ts';
 import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
@@ -91,12 +91,12 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   const limited = countedAs(exchange.path) === 'request' ? response : null;
   const count = bodyCharge(bodyBytes.length);
   if (count > 0) await limitRate(rateLimiter, caller, { response: limited, counted: 'request', count });
-  const organization = caller.organization.id;
-  const turn = loopTurns.of(organization);
+  const owner = ownerOf(caller);
+  const turn = loopTurns.of(owner.organization, owner.credential);
   const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn, signal });
   try {
     if (bodyBytes.length <= largeBodyLimits.bytes) await perform();
-    else await options.largeBodies.run(organization, perform);
+    else await options.largeBodies.run(owner, perform);
   } finally {
     const charged = workCharge(turn.waits);
     if (charged > 0) void chargeWork(rateLimiter, caller, charged).catch(() => undefined);
@@ -110,7 +110,7 @@ async function readWithinMemory(
   signal: AbortSignal,
 ): Promise<Buffer> {
   if (readsBody(operation))
-    await memory.hold(caller.organization.id, bytesToRead(exchange.request, operation.maxBodyBytes ?? maxBodyBytes), exchange, signal);
+    await memory.hold(ownerOf(caller), bytesToRead(exchange.request, operation.maxBodyBytes ?? maxBodyBytes), exchange, signal);
   return await bodyOf(exchange, operation, maxBodyBytes);
 }
 
@@ -152,7 +152,7 @@ async function answerWith(
       setEntityTag: (tag) => void versions.add(tag),
       idempotency,
       publicIngestUrl,
-      hold: (bytes) => memory.hold(caller.organization.id, bytes, exchange, whileAwaited),
+      hold: (bytes) => memory.hold(ownerOf(caller), bytes, exchange, whileAwaited),
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
       sentSessionCookie: cookieValue(request.headers.cookie),

@@ -38,6 +38,9 @@ on_first_use(failover, function()
   -- Reasons after which there is no further attempt at the target: an open circuit is better than a dead letter.
   failover.last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
 
+  -- Messages that are queued at another target, also when an error has cut `move` short after that.
+  failover.moved = {}
+
   -- Of a batch: each member goes on, or back, by itself.
   failover.way_back_of_members = 'back'
 
@@ -218,6 +221,7 @@ on_first_use(failover, function()
       end
       local entry = send(shard, 'v', F.outbox.message, id, F.outbox.destination, destination)
       call('HSET', key, F.message.status, 'm', F.message.shard, shard, F.message.outbox_entry, entry, unpack(fields))
+      failover.moved[id] = true
       if m.expires then
         expiry.forget(id)
       end
@@ -243,11 +247,13 @@ on_first_use(failover, function()
     call('HSET', key, unpack(fields))
     if m.due then
       retries.schedule(candidate, id, m.due)
+      failover.moved[id] = true
       return
     end
     queue_room(destination)
     use_room(destination)
     enqueue(candidate, id, m.expires)
+    failover.moved[id] = true
     activate(candidate)
   end
 end)

@@ -7,7 +7,8 @@
 -- circuit that opens, c one that closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages
 -- of a month, s a signing secret that was rotated. The last three have `-` as own_route, their subject as destination and their data as details.
 --
--- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
+-- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`; of targets that no worker has configured with `?` behind the
+-- kind: whoever reads such an entry finds out whether anybody wants it (own-event-payload.ts), so that it takes none of the entries of others.
 local own_per_minute = 20
 local own_kept_ms = 86400000
 local own_number_kept_ms = 5356800000
@@ -22,13 +23,14 @@ end
 local function note_own(kind, org, route, destination, id, reason, hop, is_unknown)
   local key = P .. 'oe:' .. org
   local minute = whole(math.floor(now / 60000))
-  local noted, count, left = string.match(call('HGET', key, kind) or '', '^(%d+) (%d+) (%d+)$')
+  local field = is_unknown and kind .. '?' or kind
+  local noted, count, left = string.match(call('HGET', key, field) or '', '^(%d+) (%d+) (%d+)$')
   count = noted == minute and tonumber(count) or 0
   if count >= own_per_minute then
-    call('HSET', key, kind, minute .. ' ' .. whole(count) .. ' ' .. whole(left + 1))
+    call('HSET', key, field, minute .. ' ' .. whole(count) .. ' ' .. whole(left + 1))
     return
   end
-  call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
+  call('HSET', key, field, minute .. ' ' .. whole(count + 1) .. ' 0')
   keep_own(key, own_kept_ms)
   hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.organization, org, F.ends.own_route, route,

@@ -41,8 +41,8 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
       if m[2] and not expiry.has_ended(m[3]) then
         is_done, trouble = pcall(end_wait, n, id, org, reason, options)
       end
-      -- One that could not end stays in its lane, for a later call.
-      if is_done or complete_end(id) then
+      -- One that could neither end nor move stays in its lane, for a later call.
+      if is_done or complete_end(id) or failover.moved[id] then
         remove_entry(lane, entry[1])
       end
       if not is_done then

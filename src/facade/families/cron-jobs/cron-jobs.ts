@@ -166,6 +166,7 @@ export const cronJobs: Family = {
         if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The cron job is suspended: ${beyondPlan}.`);
         const execution = await call.services.tasks.call(cronRunTask, {
           org: call.caller.organization.id,
+          credential: call.caller.credential.id,
           input: { jobId: idOf(job), generation: job.metadata.generation },
           timeoutMs: job.spec.timeoutMs + marginMs,
         });

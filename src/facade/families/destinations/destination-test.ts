@@ -48,6 +48,7 @@ export const destinationTestOperation = operation({
     const payload = await bodyMember(call, 'payload');
     const result = await call.services.tasks.call(destinationTestTask, {
       org: call.caller.organization.id,
+      credential: call.caller.credential.id,
       input: {
         destinationId: idOf(destination),
         generation: destination.metadata.generation,

@@ -21,6 +21,7 @@ export const channelTestOperation = operation({
     if (channel.spec.type === 'email') await limitMailTests(call.services.rateLimiter, call.caller);
     return await call.services.tasks.call(channelTestTask, {
       org: call.caller.organization.id,
+      credential: call.caller.credential.id,
       input: { channelId: idOf(channel), generation: channel.metadata.generation },
       timeoutMs,
     });

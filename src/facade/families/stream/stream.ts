@@ -69,6 +69,7 @@ export const stream: Family = {
         const matches = await filterOf(call);
         const { pieces, broken } = await call.services.streams.open({
           organization: call.caller.organization.id,
+          credential: call.caller.credential.id,
           lastEventId: call.lastEventId,
           matches,
           show: (row) => {

@@ -46,6 +46,7 @@ export const testEndpoint = operation({
     return {
       data: await call.services.tasks.call(endpointTestTask, {
         org,
+        credential: call.caller.credential.id,
         input: {
           applicationId,
           endpointId: id,

@@ -1,0 +1,97 @@
+import type { Clock } from '../../core/clock.ts';
+import { OpenShares } from '../../core/open-shares.ts';
+import type { RedisBackoff } from './redis-backoff.ts';
+import { Wakeup } from './wakeup.ts';
+
+/** How often a worker looks for work itself while it leaves the doorbell to other workers, because some organizations get no more slots there. */
+const lookMs = 250;
+
+export interface SlotLoopOptions<Item extends { org: string }> {
+  slots: number;
+  /** Of the slots. What one take gives at once may go beyond it. */
+  slotsOfOrganization: number;
+  /** `wait` resolves when somebody rings, or after a while of silence. It rejects once the bell is closed. */
+  bell: { wait(): Promise<void>; close(): void };
+  /** Takes up to `room` items of organizations that are not `full`. After an error the same `token` gives the same items. */
+  take(token: string, room: number, full: readonly string[]): Promise<{ items: readonly Item[]; hasMore: boolean }>;
+  /** `signal` aborts when the worker stops waiting for it. Never rejects. */
+  run(item: Item, signal: AbortSignal): Promise<void>;
+  /** Makes the tokens of this loop its own. */
+  worker: string;
+  clock: Clock;
+  backoff: RedisBackoff;
+}
+
+/**
+ * Takes work into slots of its own, of which each organization has a share (`OpenShares`), and sleeps on a doorbell. A worker that is full, or gives some
+ * organizations no more, leaves the bell to others and looks for work itself until it has room for all again.
+ */
+export class SlotLoop<Item extends { org: string }> {
+  readonly #options: SlotLoopOptions<Item>;
+  readonly #shares: OpenShares;
+  readonly #wakeup = new Wakeup();
+  readonly #stopping = new AbortController();
+  readonly #breakingOff = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(options: SlotLoopOptions<Item>) {
+    this.#options = options;
+    this.#shares = new OpenShares({ all: options.slots, ofOwner: options.slotsOfOrganization });
+  }
+
+  start(): void {
+    this.#loop = this.#take();
+  }
+
+  /** Takes nothing more; what is under way is broken off after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#options.bell.close();
+    this.#wakeup.signal();
+    await this.#loop;
+    const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
+    while (this.#shares.open > 0) await this.#wakeup.wait();
+    cancelGrace();
+  }
+
+  async #take(): Promise<void> {
+    const { slots, bell, take, worker, clock, backoff } = this.#options;
+    const { signal } = this.#stopping;
+    let mayHaveMore = true;
+    for (let takes = 1; !signal.aborted; ) {
+      try {
+        if (this.#shares.open >= slots) {
+          await this.#wakeup.wait();
+          continue;
+        }
+        if (!mayHaveMore) await (this.#shares.full.length === 0 ? bell.wait() : this.#rest());
+        if (signal.aborted) return;
+        const { full, room } = this.#shares;
+        const { items, hasMore } = await take(`${worker}.${takes}`, room, full);
+        backoff.recordSuccess();
+        takes++;
+        // What waits may be of organizations that get no more here.
+        mayHaveMore = hasMore && (items.length > 0 || full.length === 0);
+        for (const item of items) this.#begin(item);
+      } catch (error) {
+        if (signal.aborted) return;
+        mayHaveMore = true;
+        await clock.sleep(backoff.recordFailure(error), signal);
+      }
+    }
+  }
+
+  async #rest(): Promise<void> {
+    const cancel = this.#options.clock.after(lookMs, () => this.#wakeup.signal());
+    await this.#wakeup.wait();
+    cancel();
+  }
+
+  #begin(item: Item): void {
+    this.#shares.add(item.org);
+    void this.#options.run(item, this.#breakingOff.signal).finally(() => {
+      this.#shares.giveBack(item.org);
+      this.#wakeup.signal();
+    });
+  }
+}
