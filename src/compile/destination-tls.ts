@@ -1,8 +1,11 @@
-import { holdsCertificates, isCertificateWithKey } from '../core/certificates.ts';
+import { certificateProblem, holdsCertificates } from '../core/certificates.ts';
 import type { TlsRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
 import { type Compiled, refuse } from './compiled.ts';
+
+/** It is read for each connection. As of `caBundle`. */
+const maxPemLength = 65_536;
 
 type TlsSpec = NonNullable<SpecOf<'Destination'>['http']>['tls'];
 
@@ -14,13 +17,16 @@ export function compileTls(
 ): Compiled<TlsRecord | null> {
   if (tls === undefined) return { record: null };
   const { clientCertificate, clientKey } = secrets;
+  const long = clientCertificate !== undefined && clientCertificate.length > maxPemLength;
+  if (long)
+    return refuse('InvalidTls', `the value behind spec.http.tls.clientCertificateSecretRef is longer than ${maxPemLength} characters`);
   if (tls.caBundle !== undefined && !holdsCertificates(tls.caBundle))
     return refuse('InvalidTls', 'spec.http.tls.caBundle contains something other than certificates');
-  if (clientCertificate !== undefined && clientKey !== undefined && !isCertificateWithKey(clientCertificate, clientKey))
-    return refuse(
-      'InvalidTls',
-      'the values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef are not a certificate and its key',
-    );
+  const wrong = clientCertificate === undefined || clientKey === undefined ? null : certificateProblem(clientCertificate, clientKey);
+  if (wrong !== null) {
+    const pair = 'values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef';
+    return refuse('InvalidTls', `the ${wrong.of === 'pair' ? pair : 'value behind spec.http.tls.clientKeySecretRef'} ${wrong.problem}`);
+  }
   return {
     record: {
       ca: tls.caBundle ?? null,

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
+import { encryptedKey, rsaKeyOfBits } from '../../test/support/costly-keys.ts';
 import { storedObject } from '../../test/support/objects.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { newSigningKey } from '../core/ed25519-keys.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { SpecInputOf } from '../resources/kinds.ts';
 import { compileDestination } from './destination.ts';
 import { organizationFacts } from './organization.ts';
+import { compileSource } from './source.ts';
 
 const inputs = {
   organization: organizationFacts(storedObject('Organization', 'acme', { namespace: 'acme' })),
@@ -100,4 +104,52 @@ test('a Destination has the payload form thin when its spec requests it', () => 
   expect(compiled({ http: { url, payloadForm: 'thin' } }).record).toMatchObject({ http: { payloadForm: 'thin' } });
   for (const form of [undefined, 'full'] as const)
     expect(compiled({ http: { url, payloadForm: form } }).record).not.toHaveProperty('http.payloadForm');
+});
+
+describe('a private key that takes long to read or to sign with is refused:', () => {
+  const ref = { name: 's', key: 'k' };
+  const withSecrets = (spec: SpecInputOf<'Destination'>, secrets: object) =>
+    compileDestination(storedObject('Destination', 'shop', spec, 'acme'), { ...inputs, secrets }).refusal;
+
+  test.each<[what: string, key: () => string, problem: RegExp]>([
+    ['an encrypted key', () => encryptedKey(0x7fff), /clientKeySecretRef is an encrypted key/],
+    ['an RSA key of 8192 bits', () => rsaKeyOfBits(8192), /clientKeySecretRef is an RSA key of more than 4096 bits/],
+  ])('%s of a client', (_, key, problem) => {
+    const authority = createCertificateAuthority();
+    const clientCertificate = authority.issue(['10.0.0.1']).cert.toString();
+    authority.remove();
+    const tls = { clientCertificateSecretRef: ref, clientKeySecretRef: ref };
+    expect(withSecrets({ http: { url, tls } }, { clientCertificate, clientKey: key() })).toEqual({
+      reason: 'InvalidTls',
+      message: expect.stringMatching(problem),
+    });
+  });
+
+  test('an RSA key of 8192 bits of a service account', () => {
+    const gcs = { bucket: 'events', projectId: 'p', serviceAccountKeySecretRef: ref };
+    const serviceAccountKey = JSON.stringify({ client_email: 'a@b.example', private_key: rsaKeyOfBits(8192) });
+    expect(withSecrets({ type: 'gcs', gcs }, { serviceAccountKey })).toEqual({
+      reason: 'InvalidCredentials',
+      message: expect.stringContaining('is an RSA key of more than 4096 bits'),
+    });
+  });
+});
+
+test('a Destination and a Source refuse a Secret with thousands of signing secrets at once, and take one with ten', () => {
+  const secret = (i: number): string => `whsec_${Buffer.alloc(24, i).toString('base64')}`;
+  const listed = (count: number): string => Array.from({ length: count }, (_, i) => secret(i % 256)).join(' ');
+  const ofDestination = (signingSecrets: string) => {
+    const http = { url, signingSecretRef: { name: 'signing', key: 'secret' } };
+    return compileDestination(storedObject('Destination', 'shop', { http }, 'acme'), { ...inputs, secrets: { signingSecrets } });
+  };
+  const ofSource = (signingSecret: string) => {
+    const object = storedObject('Source', 'in', { provider: 'standard-webhooks' }, 'acme');
+    return compileSource(object, { organization: inputs.organization, signingSecret, keyring: inputs.keyring, published: null });
+  };
+  for (const compile of [ofDestination, ofSource]) {
+    expect(compile(listed(10)).refusal).toBeUndefined();
+    const [eleven, many] = [listed(11), listed(25_000)];
+    expect(compile(eleven).refusal).toMatchObject({ reason: 'InvalidSigningSecret' });
+    expect(soon(() => compile(many)).refusal?.message).toContain('contains more than 10 secrets and keys');
+  }
 });

@@ -1,9 +1,9 @@
 import { readFieldMapping } from '../core/field-mapping.ts';
-import { withoutByteOrderMark } from '../core/payload-text.ts';
-import { parsePlainJson } from '../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../core/platform-identity.ts';
+import { costlyKeyProblem } from '../core/private-keys.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
+import { serviceAccountIn } from '../core/service-account.ts';
 import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
@@ -93,7 +93,10 @@ function compileStore(
   }
   if (gcs !== undefined) {
     const key = plain('serviceAccountKey');
-    if (!isPlatform && !isServiceAccountKey(key)) return incomplete('the JSON key of a service account behind serviceAccountKeySecretRef');
+    const account = serviceAccountIn(key);
+    if (!isPlatform && account === null) return incomplete('the JSON key of a service account behind serviceAccountKeySecretRef');
+    const costly = isPlatform || account === null ? null : costlyKeyProblem(account.privateKey);
+    if (costly !== null) return refuse('InvalidCredentials', `the private_key behind serviceAccountKeySecretRef ${costly}`);
     const credentials = isPlatform ? null : { serviceAccountKey: seal('serviceAccountKey', key) };
     return { record: { type: 'gcs', gcs: { bucket: gcs.bucket, projectId: gcs.projectId, credentials } } };
   }
@@ -109,17 +112,6 @@ function compileStore(
     };
   }
   return refuse('Incomplete', `spec has no settings for type ${type}`);
-}
-
-/** A JSON object with `client_email` and `private_key`. */
-function isServiceAccountKey(text: string): boolean {
-  try {
-    const key: unknown = parsePlainJson(withoutByteOrderMark(text));
-    if (typeof key !== 'object' || key === null || !('client_email' in key) || !('private_key' in key)) return false;
-    return typeof key.client_email === 'string' && typeof key.private_key === 'string';
-  } catch {
-    return false;
-  }
 }
 
 function sealedBefore(published: DestinationRecord | null): string[] {

@@ -45,10 +45,23 @@ export interface IdClaims {
  */
 export function holdsItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
   const id = idOf(cache.kind, object);
-  const claiming = cache.byIndex(indexes.id, id);
   const owner = isKeptByOrganization(cache.kind) ? organizationIdOf(claims, object) : claims.owners.ownerOf(id);
-  const entitled = owner === undefined ? claiming : claiming.filter((each) => organizationIdOf(claims, each) === owner);
-  return oldest(entitled)?.metadata.uid === object.metadata.uid;
+  return entitledTo(claims, cache, id, owner)?.metadata.uid === object.metadata.uid;
+}
+
+/** The object that may act under the id, of a kind with records; undefined: there is none. */
+export function holderOfId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, id: string): ObjectOf<K> | undefined {
+  return entitledTo(claims, cache, id, claims.owners.ownerOf(id));
+}
+
+/** `owner`: id of the organization whose id it is; undefined: nobody's. */
+function entitledTo<K extends PosthornKind>(
+  claims: IdClaims,
+  cache: ResourceCache<K>,
+  id: string,
+  owner: string | undefined,
+): ObjectOf<K> | undefined {
+  return oldest(cache.oldestWithId(id).filter((each) => owner === undefined || organizationIdOf(claims, each) === owner));
 }
 
 /** Whether the object is live, and neither another owner nor its annotation keeps it from its id. */

@@ -134,7 +134,7 @@ function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): bo
   return !isDeepStrictEqual(standingOf(before), standingOf(after));
 }
 
-/** The other objects that claim the same id: which of them has it may have changed. */
-function sharingId<K extends ConfigurationKind>(cache: ResourceCache<K>, object: ObjectOf<K>): ObjectOf<K>[] {
-  return cache.byIndex(indexes.id, idOf(cache.kind, object)).filter(({ metadata }) => metadata.uid !== object.metadata.uid);
+/** Of the other objects that claim the same id, those that may have got it or lost it by a change of this one: the oldest of each namespace. */
+function sharingId<K extends ConfigurationKind>(cache: ResourceCache<K>, object: ObjectOf<K>): readonly ObjectOf<K>[] {
+  return cache.oldestWithId(idOf(cache.kind, object), object.metadata.uid);
 }

@@ -11,11 +11,21 @@ import type { ReconcileResult } from '../runtime/run-controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
 import { adviceOn, type Finding, judgementOf, type Verdict } from './conditions.ts';
-import { type ControllerCaches, indexes } from './controller-caches.ts';
+import type { ControllerCaches } from './controller-caches.ts';
 import type { CredentialsSink } from './credentials-sink.ts';
 import { disabledBy, isDisabled } from './disabled.ts';
 import { GoneIds } from './gone-ids.ts';
-import { asksForIdOfApi, asksForOwnedId, hasSettledId, holdsItsId, idOf, isLive, keepsRecords, organizationOf } from './held-ids.ts';
+import {
+  asksForIdOfApi,
+  asksForOwnedId,
+  hasSettledId,
+  holderOfId,
+  holdsItsId,
+  idOf,
+  isLive,
+  keepsRecords,
+  organizationOf,
+} from './held-ids.ts';
 import { notProgrammed, programmed } from './programmed-condition.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { sayingOutage } from './redis-outage.ts';
@@ -275,8 +285,9 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 
   /** Unless another live object may use the id now. */
   async #retract(id: string, namespace: string): Promise<void> {
-    const isHolder = (object: ObjectOf<K>): boolean => this.#mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
-    if (this.#sink === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;
+    if (this.#sink === null) return;
+    const holder = holderOfId(this.#caches, this.#cache, id);
+    if (holder !== undefined && this.#mayHaveRecord(holder)) return;
     await this.#sink.retract(id, namespace);
     await this.#credentials?.retract(id);
     this.#rules.retracted?.(id);

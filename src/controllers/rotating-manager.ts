@@ -7,8 +7,8 @@ import type { ResourceCache } from '../store/cache.ts';
 import { ownersAt } from '../store/objects/field-owners.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { ResourceStore } from '../store/store.ts';
-import { type ControllerCaches, indexes } from './controller-caches.ts';
-import { holdsItsId, isLive } from './held-ids.ts';
+import type { ControllerCaches } from './controller-caches.ts';
+import { holderOfId } from './held-ids.ts';
 
 /** The published secret waits for so long at most. */
 const longestReadMs = 2000;
@@ -32,7 +32,7 @@ export function rotatingManager<K extends SignedKind>(kind: K, { caches, store, 
   const cacheOf: CacheByKind<SignedKind> = caches;
   const cache: ResourceCache<K> = cacheOf[kind];
   const find = async (id: string): Promise<string | null> => {
-    const object = cache.byIndex(indexes.id, id).find((each) => isLive(each) && holdsItsId(caches, cache, each));
+    const object = holderOfId(caches, cache, id);
     const reference = object && path.reduce<unknown>((value, field) => Object(value)[field], object);
     if (object === undefined || !isSecretReference(reference)) return null;
     const { name, namespace = '' } = object.metadata;

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import { costlyKeyProblem } from './private-keys.ts';
 
 /** Whether a PEM text holds certificates, and nothing that only looks like one. */
 export function holdsCertificates(bundle: string): boolean {
@@ -12,12 +13,14 @@ export function holdsCertificates(bundle: string): boolean {
   }
 }
 
-/** Whether the two PEM texts are a certificate, with its chain, and its key. */
-export function isCertificateWithKey(cert: string, key: string): boolean {
+/** Returns what is wrong with two PEM texts that should be a certificate, with its chain, and its key; null: nothing. */
+export function certificateProblem(cert: string, key: string): { of: 'key' | 'pair'; problem: string } | null {
+  const costly = costlyKeyProblem(key);
+  if (costly !== null) return { of: 'key', problem: costly };
   try {
     createSecureContext({ cert, key });
-    return true;
+    return null;
   } catch {
-    return false;
+    return { of: 'pair', problem: 'are not a certificate and its private key' };
   }
 }

@@ -1,5 +1,5 @@
 import { type Ed25519Key, ed25519Key, publicKeyPrefix, signingKeyPrefix, signingKeyRule } from './ed25519-keys.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from './standard-webhooks-secrets.ts';
+import { listedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from './standard-webhooks-secrets.ts';
 
 /** Which signatures requests carry: `hmac-sha256` is v1 of Standard Webhooks, `ed25519` is v1a, `both` is one header with both. */
 export const signatureSchemes = ['hmac-sha256', 'ed25519', 'both'] as const;
@@ -38,7 +38,8 @@ export function signingSecretsFor(value: string, scheme: SignatureScheme): Signi
 
 /** The same without a scheme: what of both kinds is there. */
 export function signingSecretsIn(value: string): SigningSecrets | { problem: string } {
-  const texts = value.split(/\s+/).filter((text) => text !== '');
+  const texts = listedSecrets(value);
+  if (texts === null) return { problem: tooManySecrets };
   const secrets: string[] = [];
   const keys: NamedSigningKey[] = [];
   for (const text of texts) {

@@ -1,5 +1,5 @@
 import { ed25519PublicKey, publicKeyPrefix, publicKeyRule, signingKeyPrefix } from './ed25519-keys.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from './standard-webhooks-secrets.ts';
+import { listedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from './standard-webhooks-secrets.ts';
 
 /** Keys in a value of a Secret that verify signatures of Standard Webhooks, in its order. */
 export interface VerificationSecrets {
@@ -14,7 +14,8 @@ export const verificationSecretRule = `${standardWebhooksSecretRule}, or ${publi
 
 /** The secrets and public keys in a value, separated by white space. `problem` continues a sentence about the value and never shows its content. */
 export function verificationSecretsIn(value: string): VerificationSecrets | { problem: string } {
-  const texts = value.split(/\s+/).filter((text) => text !== '');
+  const texts = listedSecrets(value);
+  if (texts === null) return { problem: tooManySecrets };
   const secrets: string[] = [];
   const publicKeys: string[] = [];
   for (const text of texts) {

@@ -7,6 +7,7 @@ import type { SignatureFailure } from '../core/providers/signature-failure.ts';
 import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { maxListedSecrets } from '../core/standard-webhooks-secrets.ts';
 
 /**
  * The check of a source's signatures, with the secret before the present one until that runs out; null when the source
@@ -54,11 +55,13 @@ function blamingUnread(verify: Verifier): Verifier {
 
 function open(
   source: SourceRecord,
-  { sealed: envelopes, publicKeys = [] }: Pick<NonNullable<SourceRecord['previousSigningSecrets']>, 'sealed' | 'publicKeys'>,
+  { sealed, publicKeys: listed = [] }: Pick<NonNullable<SourceRecord['previousSigningSecrets']>, 'sealed' | 'publicKeys'>,
   keyring: Keyring,
   logger: Logger,
 ): { secrets: string[]; areAll: boolean } {
   const context = recordSealingContext(source.org, 'source', source.id, 'signingSecrets');
+  // Records of earlier releases may have more.
+  const [envelopes, publicKeys] = [sealed.slice(0, maxListedSecrets), listed.slice(0, maxListedSecrets)];
   const secrets: string[] = [...publicKeys];
   let failure: unknown;
   for (const envelope of envelopes) {

@@ -1,3 +1,38 @@
+/**
+ * Items of several groups, such as the objects of namespaces: of each group one in turn, and of each the one that came first. So a group with thousands of
+ * items holds up no other one.
+ */
+export class GroupedFifo<T> {
+  /** The first group is next. None is empty. */
+  readonly #groups = new Map<string, Fifo<T>>();
+  readonly #groupOf: (item: T) => string;
+
+  constructor(groupOf: (item: T) => string) {
+    this.#groupOf = groupOf;
+  }
+
+  push(item: T): void {
+    const group = this.#groupOf(item);
+    const items = this.#groups.get(group) ?? new Fifo<T>();
+    items.push(item);
+    this.#groups.set(group, items);
+  }
+
+  shift(): T | undefined {
+    const [first] = this.#groups;
+    if (first === undefined) return undefined;
+    const [group, items] = first;
+    const item = items.shift();
+    this.#groups.delete(group);
+    if (items.size > 0) this.#groups.set(group, items);
+    return item;
+  }
+
+  clear(): void {
+    this.#groups.clear();
+  }
+}
+
 /** First in, first out, with constant-time `shift` (an array's own moves every element). */
 export class Fifo<T> {
   #items: T[] = [];

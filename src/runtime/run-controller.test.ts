@@ -1,7 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
+import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
+import { processorMs } from '../../test/support/longest-turn.ts';
+import { expectShortTurns } from '../../test/support/short-work.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Key } from '../store/store.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
@@ -165,4 +168,21 @@ test('stopping waits for the reconcile under way and takes no further one', asyn
   await clock.advance(1000);
   await running;
   expect(ended).toBe(1);
+});
+
+test('reconciles that wait for nothing do not make one long turn of the event loop', async () => {
+  const { queue } = start(
+    async () => {
+      const before = process.threadCpuUsage();
+      while (processorMs(before) < 5);
+      return {};
+    },
+    { workers: 4 },
+  );
+  await expectShortTurns(100, async () => {
+    for (let i = 0; i < 400; i++) queue.add(`shop/${i}`);
+    await eventually(() => {
+      if (!queue.isIdle) throw new Error('keys wait');
+    });
+  });
 });

@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Key } from '../store/store.ts';
 import type { ControllerMetrics, ReconcileOutcome } from './controller-metrics.ts';
 import { parseKey } from './object-key.ts';
+import { restOfTurn } from './short-turns.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 export interface ReconcileResult {
@@ -53,6 +54,11 @@ function makeWorker(options: ControllerOptions, underWay: Set<AbortController>, 
   const settle = settler(options);
   return async () => {
     for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+      for (let rest = restOfTurn(); rest !== null; rest = restOfTurn()) await rest;
+      if (stopped.aborted) {
+        queue.done(key);
+        return;
+      }
       const startedAt = clock.now();
       const deadline = new AbortController();
       underWay.add(deadline);

@@ -215,3 +215,18 @@ test('no sequence of calls gives one key to two workers or loses an add', async 
     150,
   );
 });
+
+test('namespaces are served in turn, each in the order in which its keys were added', async () => {
+  const { queue } = make();
+  for (let i = 0; i < 1000; i++) queue.add(`many/${i}`);
+  for (const key of ['few/a', 'few/b', 'organization']) queue.add(key);
+  const served: (string | undefined)[] = [];
+  for (let i = 0; i < 6; i++) served.push(await queue.get());
+  expect(served).toEqual(['many/0', 'few/a', 'organization', 'many/1', 'few/b', 'many/2']);
+  // A key that comes back stands behind the others of its namespace.
+  queue.add('many/0');
+  queue.done('many/0');
+  queue.add('few/a');
+  queue.done('few/a');
+  expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['many/3', 'few/a', 'many/4']);
+});

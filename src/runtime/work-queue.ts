@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { DelayHeap } from './delay-heap.ts';
-import { Fifo } from './fifo.ts';
+import { Fifo, GroupedFifo } from './fifo.ts';
+import { parseKey } from './object-key.ts';
 
 /** `live`: somebody changed something. `initial`: part of the first list; served when nothing live waits. */
 export type Priority = 'live' | 'initial';
@@ -18,8 +19,8 @@ export interface WorkQueueOptions {
 /**
  * Keys to be reconciled, with the promises of client-go's workqueue: a key is given to one worker at a time; a key
  * added while it waits is not queued twice; a key added during processing is returned again after `done`; no add
- * is lost. A key waits with the higher of its priorities and the shorter of its delays. Its size is bounded by the
- * number of distinct keys.
+ * is lost. A key waits with the higher of its priorities and the shorter of its delays. Namespaces are served in turn, so
+ * that one with thousands of changes does not hold up the others. Its size is bounded by the number of distinct keys.
  */
 export class WorkQueue {
   readonly #clock: Clock;
@@ -29,7 +30,7 @@ export class WorkQueue {
   /** Keys that wait or, while in `#processing`, must be returned again. */
   readonly #dirty = new Map<string, Priority>();
   readonly #processing = new Set<string>();
-  readonly #ready: Record<Priority, Fifo<string>> = { live: new Fifo(), initial: new Fifo() };
+  readonly #ready: Record<Priority, GroupedFifo<string>> = { live: new GroupedFifo(namespaceOf), initial: new GroupedFifo(namespaceOf) };
   readonly #delayed = new DelayHeap();
   readonly #failures = new Map<string, number>();
   readonly #waiters = new Fifo<(key: string | undefined) => void>();
@@ -161,4 +162,8 @@ export class WorkQueue {
       this.#setTimer();
     });
   }
+}
+
+function namespaceOf(key: string): string {
+  return parseKey(key).namespace ?? '';
 }

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { silentLogger } from '../../test/support/logger.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { resourceId } from '../core/ids.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { type CacheChange, ResourceCache } from './cache.ts';
@@ -158,4 +160,43 @@ test('a list by age holds those of its namespace, follows every change, and thos
   const changed = route('old', 9, { uid: 1 });
   cache.upsert({ ...changed, metadata: { ...changed.metadata, creationTimestamp: old.metadata.creationTimestamp } });
   expect(cache.newestFirst('shop')[2]?.metadata.resourceVersion).toBe('9');
+});
+
+test('of those that claim an id the oldest of each namespace is known after every change', () => {
+  const id = resourceId('rte_', route('a', 1).metadata);
+  const claim = fc.record({
+    name: fc.constantFrom('a', 'b', 'c', 'd'),
+    namespace: fc.constantFrom('shop', 'other'),
+    uid: fc.integer({ min: 2, max: 9 }),
+    second: fc.integer({ min: 0, max: 3 }),
+    isClaiming: fc.boolean(),
+    isEnding: fc.boolean(),
+    isRemoved: fc.boolean(),
+  });
+  assertProperty(
+    fc.property(fc.array(claim, { maxLength: 40 }), fc.integer({ min: 2, max: 9 }), (claims, except) => {
+      const { cache } = newCache();
+      for (const [i, { name, namespace, uid, second, isClaiming, isEnding, isRemoved }] of claims.entries()) {
+        const object = route(name, i, { namespace, uid });
+        Object.assign(object.metadata, {
+          creationTimestamp: `2026-01-01T00:00:0${second}Z`,
+          ...(isClaiming && { annotations: { 'posthorn.dev/id': id } }),
+          ...(isEnding && { deletionTimestamp: '2026-01-01T00:00:09Z' }),
+        });
+        if (isRemoved) cache.remove(cache.get(object.metadata) ?? object);
+        else cache.upsert(object);
+        for (const exceptUid of [undefined, uidOf(except)]) {
+          const live = cache
+            .list()
+            .filter(({ metadata }) => resourceId('rte_', metadata) === id && metadata.deletionTimestamp === undefined);
+          const others = live.filter(({ metadata }) => metadata.uid !== exceptUid);
+          const byNamespace = Map.groupBy(others, ({ metadata }) => metadata.namespace);
+          const age = ({ metadata }: PosthornObject<'Route'>): string => `${metadata.creationTimestamp} ${metadata.uid}`;
+          const oldest = [...byNamespace.values()].map((all) => all.toSorted((one, other) => (age(one) < age(other) ? -1 : 1))[0]);
+          const sorted = (all: readonly (PosthornObject<'Route'> | undefined)[]) => all.map((each) => each && age(each)).toSorted();
+          expect(sorted(cache.oldestWithId(id, exceptUid))).toEqual(sorted(oldest));
+        }
+      }
+    }),
+  );
 });

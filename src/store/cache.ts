@@ -31,7 +31,11 @@ export class ResourceCache<K extends Kind> {
   readonly #byUid = new Map<string, ObjectOf<K>>();
   readonly #indexes = new Map<string, Index<K>>();
   readonly #newestFirst = new Map<string, readonly ObjectOf<K>[]>();
+  /** By id, where several objects claim it: see `oldestWithId`. */
+  readonly #oldestWithId = new Map<string, readonly ObjectOf<K>[]>();
   readonly #listeners = new Set<CacheListener<K>>();
+  /** Null: objects of the kind have no ids. */
+  readonly #idPrefix: string | null;
   readonly #keepsManagedFields: (object: ObjectOf<K>) => boolean;
   #isFilled = false;
   readonly #logger: Logger;
@@ -42,8 +46,8 @@ export class ResourceCache<K extends Kind> {
     this.#keepsManagedFields = typeof kept === 'boolean' ? () => kept : kept;
     this.#logger = options.logger;
     for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) this.#indexes.set(name, new Index(valuesOf));
-    const idPrefix = idPrefixOf(kind);
-    if (idPrefix !== null) this.#indexes.set(idIndex, new Index((object) => [resourceId(idPrefix, object.metadata)]));
+    this.#idPrefix = idPrefixOf(kind);
+    if (this.#idPrefix !== null) this.#indexes.set(idIndex, new Index((object) => [this.#idOf(object)]));
   }
 
   /** Whether a complete list was taken in: before that, what is absent is unknown. */
@@ -66,6 +70,27 @@ export class ResourceCache<K extends Kind> {
   /** By API id. An id can be claimed by annotation, so that two namespaces may hold it: pass the caller's namespace. */
   getById(id: string, namespace?: string): ObjectOf<K> | undefined {
     return this.byIndex(idIndex, id).find((object) => namespace === undefined || object.metadata.namespace === namespace);
+  }
+
+  /**
+   * Of those that claim an id, in each namespace the oldest that is not being deleted. `exceptUid`: as if this object were not there. Thousands of objects
+   * may claim an id: it is looked for once, and again after a change that may make it another one.
+   */
+  oldestWithId(id: string, exceptUid?: string): readonly ObjectOf<K>[] {
+    const known = this.#oldestWithId.get(id);
+    if (known !== undefined && !known.some(({ metadata }) => metadata.uid === exceptUid)) return known;
+    const claiming = this.byIndex(idIndex, id).filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined && metadata.uid !== exceptUid,
+    );
+    const oldest = new Map<string, ObjectOf<K>>();
+    for (const object of claiming) {
+      const { namespace = '' } = object.metadata;
+      const other = oldest.get(namespace);
+      if (other === undefined || isOlder(object, other)) oldest.set(namespace, object);
+    }
+    const found = [...oldest.values()];
+    if (exceptUid === undefined && claiming.length > found.length) this.#oldestWithId.set(id, found);
+    return found;
   }
 
   /** In no particular order. */
@@ -112,6 +137,7 @@ export class ResourceCache<K extends Kind> {
     this.#newestFirst.delete(after.metadata.namespace ?? '');
     this.#byUid.set(after.metadata.uid, after);
     for (const index of this.#indexes.values()) index.add(key, after);
+    this.#claim(after);
     this.#notify(after, before === undefined ? { after } : { before, after });
   }
 
@@ -144,6 +170,21 @@ export class ResourceCache<K extends Kind> {
     this.#newestFirst.delete(before.metadata.namespace ?? '');
     this.#byUid.delete(before.metadata.uid);
     for (const index of this.#indexes.values()) index.delete(key, before);
+    const id = this.#idOf(before);
+    if (this.#oldestWithId.get(id)?.some(({ metadata }) => metadata.uid === before.metadata.uid) === true) this.#oldestWithId.delete(id);
+  }
+
+  #claim(object: ObjectOf<K>): void {
+    const id = this.#idOf(object);
+    const { namespace, deletionTimestamp } = object.metadata;
+    const oldest = this.#oldestWithId.get(id);
+    if (oldest === undefined || deletionTimestamp !== undefined) return;
+    const other = oldest.find(({ metadata }) => metadata.namespace === namespace);
+    if (other === undefined || isOlder(object, other)) this.#oldestWithId.delete(id);
+  }
+
+  #idOf({ metadata }: ObjectOf<K>): string {
+    return this.#idPrefix === null ? '' : resourceId(this.#idPrefix, metadata);
   }
 
   #notify(object: ObjectOf<K>, change: CacheChange<K>): void {
@@ -162,6 +203,11 @@ export class ResourceCache<K extends Kind> {
 function byAge({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<Kind>): number {
   if (one.creationTimestamp !== other.creationTimestamp) return one.creationTimestamp < other.creationTimestamp ? 1 : -1;
   return one.name < other.name ? -1 : 1;
+}
+
+/** Whether the first was made before the other; of two of the same second the one with the lower uid counts as older. */
+function isOlder({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<Kind>): boolean {
+  return one.creationTimestamp === other.creationTimestamp ? one.uid < other.uid : one.creationTimestamp < other.creationTimestamp;
 }
 
 const idIndex = 'id';

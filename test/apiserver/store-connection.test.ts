@@ -7,7 +7,9 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { Registry } from 'prom-client';
 import { apiServerClockMetric } from '../../src/cmd/api-server-clock.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
+import { listAll } from '../../src/store/all-objects.ts';
 import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { freePort } from '../support/ports.ts';
 
@@ -101,5 +103,31 @@ test('a Lease is made, read and replaced with a time of six fractional digits', 
   await expect(api.request('PUT', `${path}/l`, { body: { ...(made as object), spec: { holderIdentity: 'they' } } })).rejects.toMatchObject({
     code: 'CONFLICT',
   });
+  await api.close();
+});
+
+test('objects of which a page would be too large are read in smaller pages, whoever has made them', async () => {
+  const file = join(directory, 'token');
+  writeFileSync(file, controlPlane.token);
+  const api = new KubernetesApi({ loadKubeConfig: withTokenFile(file), clock: systemClock });
+  const store = new KubernetesStore({ api, clock: systemClock });
+  const names = Array.from({ length: 60 }, (_, i) => `large-${i}`);
+  for (const name of names)
+    await controlPlane.request('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, annotations: { note: 'x'.repeat(250_000) } },
+    });
+  const page = await store.list('Namespace');
+  expect(page.continueToken).toBeDefined();
+  expect(JSON.stringify(page.items).length).toBeLessThan(8 * 1024 * 1024);
+  const found = (await listAll(store, 'Namespace')).map(({ metadata }) => metadata.name);
+  expect(found).toEqual(expect.arrayContaining(names));
+  expect(new Set(found).size).toBe(found.length);
+  // Small ones are read in large pages again.
+  for (const name of names)
+    await controlPlane.request('PATCH', `/api/v1/namespaces/${name}`, { metadata: { annotations: null } }, 'application/merge-patch+json');
+  for (let i = 0; i < 20; i++) await store.list('Namespace');
+  expect((await store.list('Namespace')).continueToken).toBeUndefined();
   await api.close();
 });

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import { rsaKeyOfBits } from '../support/costly-keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { s3Keys, startS3Server } from '../support/object-stores.ts';
 import { serviceAccountKey } from '../support/service-account.ts';
@@ -58,6 +59,7 @@ describe('config', () => {
     ['no JSON', 'no JSON'],
     ['no key', JSON.stringify({ client_email: 'a@b.example' })],
     ['a PEM that cannot be read', serviceAccountKey({ private_key: '-----BEGIN PRIVATE KEY-----\nQUJD\n-----END PRIVATE KEY-----\n' })],
+    ['a key that takes long to sign with', serviceAccountKey({ private_key: rsaKeyOfBits(8192) })],
     [
       'a key of another kind',
       serviceAccountKey({

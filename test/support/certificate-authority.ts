@@ -15,11 +15,11 @@ export interface CertificateAuthority {
 }
 
 /** A private CA of this test's own, made by openssl. */
-export function createCertificateAuthority(): CertificateAuthority {
+export function createCertificateAuthority(keys: 'ec' | 'rsa' = 'ec'): CertificateAuthority {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-ca-'));
   const at = (name: string): string => join(directory, name);
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { stdio: 'pipe' });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  const newKey = [...(keys === 'rsa' ? ['-newkey', 'rsa:2048'] : ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']), '-nodes'];
   openssl('req', '-x509', ...newKey, '-keyout', at('ca.key'), '-out', at('ca.crt'), '-days', '2', '-subj', '/CN=posthorn test CA');
   let issued = 0;
   return {

@@ -54,11 +54,14 @@ function expiryOf(own: MadeKey, { expiresAtMs }: Pick<MadeKey, 'expiresAtMs'>, n
 /** Returns the keys of the namespace that the key with the hash made, those that they made, and so on, as deep as the API accepts. */
 export function keysBelow(keys: ResourceCache<'ApiKey'>, namespace: string | undefined, sha256: string): Set<ApiKey> {
   const below = new Set<ApiKey>();
+  // Each hash is looked up once: thousands of keys may have one hash, and name it as that of their maker.
+  const known = new Set([sha256]);
   let makers = [sha256];
   for (let depth = 0; depth < maxMakers; depth++) {
-    const made = makers.flatMap((maker) => keys.byIndex('keyMaker', nameIn(namespace, maker))).filter((key) => !below.has(key));
+    const made = makers.flatMap((maker) => keys.byIndex('keyMaker', nameIn(namespace, maker)));
     for (const key of made) below.add(key);
-    makers = made.map(({ spec }) => spec.sha256);
+    makers = [...new Set(made.map(({ spec }) => spec.sha256))].filter((hash) => !known.has(hash));
+    for (const hash of makers) known.add(hash);
   }
   return below;
 }
@@ -66,5 +69,8 @@ export function keysBelow(keys: ResourceCache<'ApiKey'>, namespace: string | und
 /** Of the keys of the object's namespace with the hash, the oldest that may have a record. */
 function holderOf(caches: Caches, { metadata }: ApiKey, sha256: string): ApiKey | undefined {
   const withHash = caches.ApiKey.byIndex('keyHash', nameIn(metadata.namespace, sha256)).filter(isLive);
-  return withHash.filter((each) => mayHaveItsId(caches, caches.ApiKey, each)).toSorted(byAge)[0];
+  let holder: ApiKey | undefined;
+  for (const each of withHash)
+    if ((holder === undefined || byAge(each, holder) < 0) && mayHaveItsId(caches, caches.ApiKey, each)) holder = each;
+  return holder;
 }

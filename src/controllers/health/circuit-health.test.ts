@@ -67,6 +67,40 @@ async function open(target: { org: string; route: string; destination: string } 
   );
 }
 
+test('an object that asks for the id of another organization’s shows nothing of its circuits', async () => {
+  const options = { manager: 'test', force: true };
+  const copyOf = (id: string) => ({ namespace: 'thief', name: 'copy', annotations: { 'posthorn.dev/id': id } });
+  await store.apply({ kind: 'Organization', metadata: { name: 'thief' }, spec: { namespace: 'thief' } }, options);
+  await eventually(() => store.apply({ kind: 'Source', metadata: { namespace: 'thief', name: 'orders' }, spec: {} }, options));
+  const http = { url: 'https://thief.example/' };
+  await store.apply({ kind: 'Destination', metadata: copyOf(ids.destination), spec: { http } }, options);
+  const spec = { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'copy' }] };
+  await store.apply({ kind: 'Route', metadata: copyOf(ids.route), spec }, options);
+  const copies = async () => [
+    await store.get('Destination', { namespace: 'thief', name: 'copy' }),
+    await store.get('Route', { namespace: 'thief', name: 'copy' }),
+  ];
+  await eventually(async () => {
+    for (const { status: is } of await copies())
+      expect(is?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', reason: 'IdTaken' }));
+  });
+  await open();
+  for (const kind of ['Route', 'Destination'] as const)
+    await eventually(async () => expect(await status(kind, 'Delivering')).toBe('False'));
+  // What is written of later circuits stands behind what the first one brought, of each kind.
+  const later = { namespace: 'acme', name: 'later' };
+  const laterDestination = await store.apply({ kind: 'Destination', metadata: later, spec: { http } }, options);
+  const laterSpec = { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'later' }] };
+  const laterRoute = await store.apply({ kind: 'Route', metadata: later, spec: laterSpec }, options);
+  await open({ org: ids.org, route: idOf('Route', laterRoute), destination: idOf('Destination', laterDestination) });
+  for (const kind of ['Route', 'Destination'] as const)
+    await eventually(async () => expect((await store.get(kind, later)).status?.circuit).toMatchObject({ state: 'open' }));
+  for (const { status: is } of await copies()) {
+    expect(is?.circuit).toBeUndefined();
+    expect(is?.conditions?.map(({ type }) => type)).not.toContain('Delivering');
+  }
+});
+
 const hooks = { namespace: 'acme', name: 'hooks' };
 
 /** Makes a webhook endpoint; its circuit. */

@@ -24,6 +24,7 @@ test('a circuit that closes before the cache has its open state in the status is
     } as never,
     clock,
     recorder: { record: () => undefined } as never,
+    ownsCircuits: () => true,
     detail: async () => null,
     turn: async () => undefined,
   });

@@ -14,6 +14,7 @@ import type { BrokenCircuits, CircuitTarget, Health } from './broken-circuits.ts
 /** One write per object in this time. */
 const writeIntervalMs = 30_000;
 const delivering = 'Delivering';
+const noCircuit: Health = { state: 'closed', sinceMs: null, count: 0, longest: null };
 
 export interface HealthReconcilerOptions<K extends HealthKind> {
   cache: ResourceCache<K>;
@@ -21,6 +22,8 @@ export interface HealthReconcilerOptions<K extends HealthKind> {
   store: Pick<ResourceStore, 'applyStatus'>;
   clock: Clock;
   recorder: EventRecorder;
+  /** Whether the circuits under the id of the object are its own: it may ask for that of another organization's. */
+  ownsCircuits(object: ObjectOf<K>): boolean;
   /** What is known of one circuit of the object; null: nothing now. */
   detail(object: ObjectOf<K>, target: CircuitTarget): Promise<CircuitDetail | null>;
   /** Resolves when it may write: many circuits may change at once. */
@@ -67,10 +70,10 @@ export class HealthReconciler<K extends HealthKind> {
 
   /** The object and the state of its circuits, if its status differs; null if there is nothing to write. */
   #stale(key: Key): { object: ObjectOf<K>; health: Health } | null {
-    const { cache, circuits } = this.#options;
+    const { cache, circuits, ownsCircuits } = this.#options;
     const object = cache.get(key);
     if (object === undefined || !isLive(object)) return null;
-    const health = circuits.of(idOf(cache.kind, object));
+    const health = ownsCircuits(object) ? circuits.of(idOf(cache.kind, object)) : noCircuit;
     // The cache may not have the last write yet.
     const state = this.#lastWrite(object)?.state ?? object.status?.circuit?.state ?? 'closed';
     return state === health.state ? null : { object, health };

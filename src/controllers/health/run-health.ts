@@ -1,8 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
+import { asksForAnotherId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { CircuitFeed } from '../../data/queue/circuit-feed.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
-import { definitionOf, type PosthornObject } from '../../resources/kinds.ts';
+import { definitionOf, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';
 import { runController } from '../../runtime/run-controller.ts';
@@ -11,7 +12,7 @@ import type { ResourceCache } from '../../store/cache.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { EventRecorder } from '../event-recorder.ts';
-import { idOf } from '../held-ids.ts';
+import { idOf, mayHaveItsId } from '../held-ids.ts';
 import { BrokenCircuits, type CircuitTarget } from './broken-circuits.ts';
 import { circuitDetail } from './circuit-detail.ts';
 import { type HealthKind, HealthReconciler } from './health-reconciler.ts';
@@ -44,15 +45,19 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     endKinds.some((kind) => id.startsWith(definitionOf(kind).idPrefix) && caches[kind].getById(id) === undefined),
   );
   const pace = new WritePace(clock);
-  const common = (kind: HealthKind) => ({
+  const common = <K extends HealthKind>(kind: K, cache: ResourceCache<K>) => ({
     ...options,
+    cache,
     circuits: broken,
+    // An object without a claim has an id that no other one can have published.
+    ownsCircuits: (object: ObjectOf<K>) =>
+      !asksForAnotherId(definitionOf(kind).idPrefix, object.metadata) || mayHaveItsId(caches, cache, object),
     detail: (object: PosthornObject<HealthKind>, target: CircuitTarget) => circuitDetail(options, kind, object, target),
     turn: () => pace.turn(yieldsMs[kind], signal),
   });
-  const routes = new HealthReconciler({ ...common('Route'), cache: caches.Route });
-  const destinations = new HealthReconciler({ ...common('Destination'), cache: caches.Destination });
-  const endpoints = new HealthReconciler({ ...common('WebhookEndpoint'), cache: caches.WebhookEndpoint });
+  const routes = new HealthReconciler(common('Route', caches.Route));
+  const destinations = new HealthReconciler(common('Destination', caches.Destination));
+  const endpoints = new HealthReconciler(common('WebhookEndpoint', caches.WebhookEndpoint));
   const queues = { Route: new WorkQueue({ clock }), Destination: new WorkQueue({ clock }), WebhookEndpoint: new WorkQueue({ clock }) };
   const look = (ids: Iterable<string>): void => {
     for (const id of ids)

@@ -28,7 +28,8 @@ export function* signedByAny(
 ): Generator<undefined, Verification | SignatureFailure> {
   const { prefix, body } = signed;
   let isSigned = false;
-  for (const key of keys) {
+  for (const [i, key] of keys.entries()) {
+    if (i > 0) yield;
     const hmac = createHmac(algorithm, key);
     if (prefix !== '') hmac.update(prefix);
     yield* updateInPieces(hmac, body);

@@ -25,7 +25,12 @@ export interface ApiRequestOptions {
   signal?: AbortSignal;
   /** From sending to the last byte of the answer; for a stream to its headers. Default 15 s. */
   deadlineMs?: number;
+  /** Of a longer answer no more is read: AnswerTooLargeError. Default: any length. */
+  maxBytes?: number | undefined;
 }
+
+/** The answer of the API server is longer than the request takes. */
+export class AnswerTooLargeError extends Error {}
 
 const defaultDeadlineMs = 15_000;
 
@@ -61,7 +66,8 @@ export class KubernetesApi {
     const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
     try {
       const response = await this.#send(method, path, options, signal);
-      const text = await response.body.text();
+      const { maxBytes } = options;
+      const text = await (maxBytes === undefined ? response.body.text() : textWithin(response.body, maxBytes));
       return text === '' ? null : parseJson(text);
     } catch (error) {
       throw asStoreError(error, `${method} ${path}`, deadlineMs, options.signal);
@@ -134,6 +140,18 @@ function attempt(access: Access, { method, path, options, userAgent, signal }: A
   });
 }
 
+async function textWithin(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Leaving the loop ends the connection.
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBytes) throw new AnswerTooLargeError(`more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 function queryText(query: ApiRequestOptions['query'] = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
@@ -142,7 +160,7 @@ function queryText(query: ApiRequestOptions['query'] = {}): string {
 }
 
 function asStoreError(error: unknown, what: string, deadlineMs: number, signal: AbortSignal | undefined): unknown {
-  if (error instanceof PosthornError) return error;
+  if (error instanceof PosthornError || error instanceof AnswerTooLargeError) return error;
   if (signal?.aborted === true) return signal.reason;
   const timedOut = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
   const text = timedOut ? `did not end within ${deadlineMs} ms` : 'failed';

@@ -21,7 +21,7 @@ import type {
   Version,
   WatchEvent,
 } from '../store.ts';
-import { applyPatch, jsonPatch, type KubernetesApi } from './kubernetes-api.ts';
+import { AnswerTooLargeError, applyPatch, jsonPatch, type KubernetesApi } from './kubernetes-api.ts';
 import { defaultWatchLimits, type WatchLimits, watchKind } from './kubernetes-watch.ts';
 import { applyBody, collectionPath, metadataAccept, objectPath, toObject, versionOfNothing } from './wire.ts';
 
@@ -32,6 +32,8 @@ export interface KubernetesStoreOptions {
 }
 
 const pageLimit = 500;
+/** What is read and parsed as one text. Objects may have more than a megabyte each, so that 500 of them would be more than a string can hold. */
+const maxPageBytes = 8 * 1024 * 1024;
 const createAttempts = 5;
 const statusAttempts = 5;
 
@@ -46,6 +48,7 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   readonly #api: KubernetesApi;
   readonly #clock: Clock;
   readonly #watchLimits: WatchLimits;
+  readonly #pageLimits = new Map<Kind, number>();
 
   constructor(options: KubernetesStoreOptions) {
     this.#api = options.api;
@@ -76,14 +79,31 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   }
 
   async list<K extends Kind>(kind: K, query: ListQuery = {}): Promise<Page<K>> {
-    const answer = await this.#request(kind, query.namespace, 'GET', collectionPath(kindPath(kind), query.namespace), {
-      query: { limit: query.limit ?? pageLimit, continue: query.continueToken },
-      ...(kind === 'Secret' ? { accept: metadataAccept('PartialObjectMetadataList') } : {}),
-    });
-    const { metadata, items } = listSchema.parse(answer);
+    const { metadata, items } = listSchema.parse(await this.#listed(kind, query));
     const page: Page<K> = { items: (items ?? []).map((item) => toObject(kind, item)), version: metadata.resourceVersion as Version };
     if (metadata.continue !== undefined && metadata.continue !== '') page.continueToken = metadata.continue;
     return page;
+  }
+
+  /** A page with as many objects as fit into one: fewer after a page of large ones, and more again with the next ones. */
+  async #listed(kind: Kind, { namespace, limit: asked = pageLimit, continueToken }: ListQuery): Promise<unknown> {
+    for (;;) {
+      const known = this.#pageLimits.get(kind) ?? pageLimit;
+      const limit = Math.min(asked, known);
+      try {
+        const answer = await this.#request(kind, namespace, 'GET', collectionPath(kindPath(kind), namespace), {
+          query: { limit, continue: continueToken },
+          // One object is read whatever it has.
+          ...(limit > 1 && { maxBytes: maxPageBytes }),
+          ...(kind === 'Secret' && { accept: metadataAccept('PartialObjectMetadataList') }),
+        });
+        if (limit === known) this.#pageLimits.set(kind, Math.min(pageLimit, limit + Math.ceil(limit / 4)));
+        return answer;
+      } catch (error) {
+        if (!(error instanceof AnswerTooLargeError)) throw error;
+        this.#pageLimits.set(kind, Math.floor(limit / 4) || 1);
+      }
+    }
   }
 
   watch<K extends Kind>(kind: K, from: Version, signal: AbortSignal, query: { namespace?: string } = {}): AsyncIterable<WatchEvent<K>> {

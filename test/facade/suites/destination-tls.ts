@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificate-authority.ts';
+import { encryptedKey, rsaKeyOfBits } from '../../support/costly-keys.ts';
 import { eventually } from '../../support/eventually.ts';
+import { expectShortTurns } from '../../support/short-work.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** A private certificate authority and mutual TLS of destinations, with any store behind the API. */
@@ -89,6 +91,20 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       expect((await change(id, { url: insecure, authConfig }, key)).status).toBe(200);
     },
   );
+
+  test.each<[what: string, key: () => string, problem: string]>([
+    ['an encrypted key, whose password is hashed very often', () => encryptedKey(0x7fff), 'is an encrypted key'],
+    ['an RSA key of 16,384 bits', () => rsaKeyOfBits(16_384), 'is an RSA key of more than 4096 bits'],
+  ])('%s is refused at once', async (_, key, problem) => {
+    const clientKey = key();
+    const body = { name: 'Costly', url, tls: { ...issued(), clientKey } };
+    const answers: unknown[] = [];
+    await expectShortTurns(100, async () => {
+      const answer = await world.request('POST', '/api/destinations', { body });
+      answers.push([answer.status, answer.body.message]);
+    });
+    expect(answers).toContainEqual([400, expect.stringContaining(`tls.clientKey ${problem}`)]);
+  });
 
   describe('an export', () => {
     test('and its import in another organization and the export of that are the same', async () => {

@@ -5,6 +5,7 @@ import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { ChannelRecord } from '../../../core/records.ts';
 import type { SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
+import { maxListedSecrets } from '../../../core/standard-webhooks-secrets.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import { exchange, type HttpResult } from '../http/http-exchange.ts';
 import { httpTarget } from '../http/http-target.ts';
@@ -85,7 +86,7 @@ function senderOf(
     }
     case 'webhook': {
       const headers = channel.headers.map(({ name, value }) => ({ name, value: open(value, 'headerValue') }));
-      const signingSecrets = channel.signingSecrets.map((secret) => open(secret, 'signingSecrets'));
+      const signingSecrets = channel.signingSecrets.slice(0, maxListedSecrets).map((secret) => open(secret, 'signingSecrets'));
       const secrets = [
         ...signingSecrets.flatMap((secret) => [secret, withoutPrefix(secret)]),
         ...headers.flatMap(({ name, value }) => secretsInHeader(name, value)),

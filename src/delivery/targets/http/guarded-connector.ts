@@ -1,5 +1,6 @@
 import { lookup as resolve } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { buildConnector } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
 import { type EgressPolicy, type HostRefusal, hostAndPort } from '../../../core/egress-policy.ts';
@@ -10,6 +11,9 @@ import { openTunnel } from './tunnel.ts';
 
 /** A connection that takes longer than the longest attempt is given up. */
 const connectTimeoutMs = 60_000;
+
+/** Without Diffie-Hellman over integers: the receiver chooses its numbers, and with 10,000 bits a handshake takes a second of the event loop. */
+const ciphers = `${DEFAULT_CIPHERS}:!DHE`;
 
 /** PEM texts. */
 export interface TlsIdentity {
@@ -57,12 +61,10 @@ export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }
       connecting = null;
     }
   };
+  const secure = { allowH2: false, timeout: connectTimeoutMs, minVersion: 'TLSv1.2', ciphers, ...tls } as const;
   const connectorFor = (port: number): buildConnector.connector =>
     buildConnector({
-      allowH2: false,
-      timeout: connectTimeoutMs,
-      minVersion: 'TLSv1.2',
-      ...tls,
+      ...secure,
       lookup: guardedLookup(policy, port, tracedLookup),
     });
   const connectors = new Map<number, buildConnector.connector>();
@@ -135,10 +137,7 @@ export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }
       callback(null, socket);
       return;
     }
-    buildConnector({ allowH2: false, timeout: connectTimeoutMs, minVersion: 'TLSv1.2', ...tls })(
-      { ...options, httpSocket: socket },
-      callback,
-    );
+    buildConnector(secure)({ ...options, httpSocket: socket }, callback);
   }
 }
 

@@ -106,6 +106,37 @@ describe('a receiver', () => {
     }
   });
 
+  test('a receiver that is an object store may answer with 32 KiB, which its SDK reads in one piece, and with more it has failed', async () => {
+    const pools = new Dispatchers({ connections: 4, clock: systemClock });
+    receivers.closeAfterwards(pools);
+    const port = await receivers.listen((socket, request) => {
+      const body = ' '.repeat(request.includes('/larger') ? 32 * 1024 + 1 : 32 * 1024);
+      socket.end(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+    const transport = new Transport(pools.forRules(openRules)(), new AbortController().signal);
+    const put = async (path: string): Promise<number> =>
+      (await transport.send({ url: `http://127.0.0.1:${port}${path}`, method: 'PUT', headers: {}, body: 'x' })).status;
+    expect(await put('/')).toBe(403);
+    await expect(put('/larger')).rejects.toThrow('the answer of the store is too large');
+  });
+
+  test.each(['100 Continue', '103 Early Hints'])(
+    'a receiver may send a hundred interim responses %s, and has failed with more',
+    async (head) => {
+      const answering = (count: number): Promise<number> =>
+        receivers.listen((socket) => {
+          socket.write(`HTTP/1.1 ${head}\r\n\r\n`.repeat(count));
+          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+        });
+      expect(kindOf(await receivers.post(`http://127.0.0.1:${await answering(100)}`))).toBe('200');
+      const result = await receivers.post(`http://127.0.0.1:${await answering(101)}`);
+      expect([kindOf(result), result.type === 'error' && result.error.message]).toEqual([
+        'network',
+        'the response has more than 100 interim responses',
+      ]);
+    },
+  );
+
   test('a receiver that closes or resets the connection has failed', async () => {
     const closing = await receivers.listen((socket) => socket.end());
     expect(kindOf(await receivers.post(`http://127.0.0.1:${closing}`))).toBe('network');

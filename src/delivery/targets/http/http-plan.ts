@@ -2,11 +2,13 @@ import type { Dispatcher } from 'undici';
 import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { ReadyTemplate } from '../../../core/header-template.ts';
 import type { PayloadLinks } from '../../../core/payload-link.ts';
+import { costlyKeyProblem } from '../../../core/private-keys.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
 import { describesPayload } from '../../../core/reserved-headers.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
+import { maxListedSecrets } from '../../../core/standard-webhooks-secrets.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { httpTarget } from './http-target.ts';
 import { ownTemplates } from './own-templates.ts';
@@ -42,7 +44,7 @@ export interface HttpPlan {
   dispatcher: () => Dispatcher;
 }
 
-/** Null when a secret does not open or is no signing secret. `route`: the slug of the route; empty: the request is for none. */
+/** Null when a secret does not open, is no signing secret, or is a key that takes too long to sign with. `route`: the slug of the route; empty: the request is for none. */
 export function httpPlan(
   { org, id, slug, http }: HttpDestinationRecord,
   {
@@ -92,11 +94,13 @@ function openedSecrets(
   http: HttpDestinationRecord['http'],
 ): { headers: DestinationHeaders; tls: ConnectionRules['tls']; secrets: string[]; secretNames: string[] } | null {
   try {
-    const signingSecrets = http.signingSecrets.map((secret) => open(secret, 'signingSecrets'));
+    // Records of earlier releases may have more.
+    const signingSecrets = http.signingSecrets.slice(0, maxListedSecrets).map((secret) => open(secret, 'signingSecrets'));
     const auth = openedAuth(http.auth, open);
     const own = openedHeaders(http.headers, (sealed) => open(sealed, 'headerValue'));
     const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
     const opened = { cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') };
+    if (opened.key !== null && costlyKeyProblem(opened.key) !== null) return null;
     return {
       headers: destinationHeaders(own.headers, auth, signingSecrets.map(signingKey), http.forwardHeaders),
       tls: http.tls === undefined ? null : { ca, ...opened },

@@ -3,6 +3,8 @@ import type { buildConnector } from 'undici';
 
 /** Longer heads of interim responses are left to undici, which refuses them. */
 const maxInterimBytes = 16_384;
+/** Of one response; a receiver that goes on with them keeps the event loop busy until the deadline. */
+const maxInterimHeads = 100;
 const lineEnd = '\r'.charCodeAt(0);
 const one = '1'.charCodeAt(0);
 const statusAt = 'HTTP/1.1 '.length;
@@ -25,10 +27,11 @@ function withoutContinue(socket: Socket): Socket {
   const read = socket.read.bind(socket);
   let awaitsHead = false;
   let held: Buffer | null = null;
+  let heads = 0;
   return Object.assign(socket, {
     write: (data: string | Uint8Array, encoding?: BufferEncoding, ended?: (error?: Error | null) => void): boolean => {
       // undici writes heads of requests as text, bodies as bytes, and between chunks text that begins with the end of a line.
-      if (typeof data === 'string' && data.charCodeAt(0) !== lineEnd) awaitsHead = true;
+      if (typeof data === 'string' && data.charCodeAt(0) !== lineEnd) [awaitsHead, heads] = [true, 0];
       return write(data, encoding, ended);
     },
     read: (size?: number): Buffer | null => {
@@ -40,6 +43,11 @@ function withoutContinue(socket: Socket): Socket {
           return chunk;
         }
         const found: Found = withoutInterim(held === null ? chunk : Buffer.concat([held, chunk]));
+        heads += found.heads;
+        if (heads > maxInterimHeads) {
+          socket.destroy(new Error(`the response has more than ${maxInterimHeads} interim responses`));
+          return null;
+        }
         held = found.held;
         awaitsHead = held !== null;
         if (found.passed.length > 0) return found.passed;
@@ -50,18 +58,20 @@ function withoutContinue(socket: Socket): Socket {
 
 /** `held`: an incomplete head, which is held back until its rest arrives; null: there is none. */
 interface Found {
+  /** Of interim responses, passed or dropped. */
+  heads: number;
   passed: Buffer;
   held: Buffer | null;
 }
 
 function withoutInterim(bytes: Buffer): Found {
   const passed: Buffer[] = [];
-  for (let at = 0; ; ) {
+  for (let at = 0, heads = 0; ; heads++) {
     const status = bytes.toString('latin1', at, at + statusLength);
     const end = bytes.indexOf('\r\n\r\n', at);
     const isTooLong = (end === -1 ? bytes.length : end) - at > maxInterimBytes;
-    if (isTooLong || !mayBeInterim(status)) return { passed: Buffer.concat([...passed, bytes.subarray(at)]), held: null };
-    if (end === -1) return { passed: Buffer.concat(passed), held: bytes.subarray(at) };
+    if (isTooLong || !mayBeInterim(status)) return { heads, passed: Buffer.concat([...passed, bytes.subarray(at)]), held: null };
+    if (end === -1) return { heads, passed: Buffer.concat(passed), held: bytes.subarray(at) };
     if (!status.endsWith('100')) passed.push(bytes.subarray(at, end + 4));
     at = end + 4;
   }

@@ -102,6 +102,25 @@ describe('the egress proxy', () => {
     expect(kindOf(await receivers.post(`https://127.0.0.1:${secure}`, { rules: proxied, proxyUrl: secureProxy }))).toBe('tls');
   });
 
+  test('a receiver that speaks Diffie-Hellman over integers alone, of a size that it chooses, is refused, also behind the egress proxy', async () => {
+    const rsa = createCertificateAuthority('rsa');
+    const own = { ...rsa.issue(['127.0.0.1']), maxVersion: 'TLSv1.2', dhparam: 'auto' } as const;
+    rsa.remove();
+    const answer = (socket: Socket): unknown => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+    const rules = { ...openRules, tls: { ca: rsa.text, cert: null, key: null } };
+    const kinds = async (ciphers: string): Promise<string[]> => {
+      const port = await receivers.listen(answer, { ...own, ciphers });
+      const url = `https://127.0.0.1:${port}`;
+      const proxyUrl = `http://127.0.0.1:${await startProxy(port, [])}`;
+      return [
+        kindOf(await receivers.post(url, { rules })),
+        kindOf(await receivers.post(url, { rules: { ...rules, usesProxy: true }, proxyUrl })),
+      ];
+    };
+    expect(await kinds('DHE-RSA-AES128-GCM-SHA256')).toEqual(['tls', 'tls']);
+    expect(await kinds('DHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256')).toEqual(['200', '200']);
+  });
+
   test('the egress proxy gets each address of a name in turn', async () => {
     const asked: string[] = [];
     const proxy = await receivers.listen((socket, request) => {

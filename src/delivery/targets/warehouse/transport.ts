@@ -16,7 +16,8 @@ export interface StoreResponse {
   body: Buffer;
 }
 
-const maxBodyBytes = 1_048_576;
+/** The SDKs read an answer in one piece: the parser of XML takes a second for 1 MiB. The answers of stores to uploads have less than 4 KiB. */
+const maxBodyBytes = 32 * 1024;
 /** undici sets them by itself; it does not wait for a `100 Continue`, which the S3 SDK requests from 2 MiB on. */
 const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
@@ -45,7 +46,7 @@ export class Transport {
     return this.#error;
   }
 
-  /** Does not follow redirects; bodies above 1 MiB are refused: no answer to an upload has one. */
+  /** Does not follow redirects; bodies above 32 KiB are refused: no answer to an upload has one. */
   async send({ url, method, headers, body }: StoreRequest): Promise<StoreResponse> {
     return await this.#watch(async () => {
       const options = { method, headers: { ...headers }, body, dispatcher: this.#dispatcher, signal: this.signal };

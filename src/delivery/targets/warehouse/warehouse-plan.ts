@@ -2,9 +2,11 @@ import type { Dispatcher } from 'undici';
 import type { EgressRules } from '../../../core/egress-policy.ts';
 import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
+import { costlyKeyProblem } from '../../../core/private-keys.ts';
 import type { AccessKeyRecord, ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { serviceAccountIn } from '../../../core/service-account.ts';
 import { type StoreEndpoints, withHostsOf } from '../../../core/store-hosts.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
@@ -35,7 +37,7 @@ export interface WarehouseSources {
   allowsPlatformIdentity: boolean;
 }
 
-/** Null when a secret does not open. */
+/** Null when a secret does not open, or is a key that takes too long to sign with. */
 export async function warehousePlan(
   destination: WarehouseDestinationRecord,
   { keyring, dispatchers, endpoints, egress, allowsPlatformIdentity }: WarehouseSources & { egress: EgressRules },
@@ -104,6 +106,8 @@ function openedStore(store: ObjectStoreRecord, open: (sealed: string, field: Sea
       case 'gcs': {
         const { credentials } = store.gcs;
         const serviceAccountKey = credentials && { serviceAccountKey: open(credentials.serviceAccountKey, 'serviceAccountKey') };
+        const account = serviceAccountKey && serviceAccountIn(serviceAccountKey.serviceAccountKey);
+        if (account !== null && costlyKeyProblem(account.privateKey) !== null) return null;
         return { type: 'gcs', gcs: { ...store.gcs, credentials: serviceAccountKey } };
       }
       case 'azure_blob': {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { holdsCertificates, isCertificateWithKey } from '../../../core/certificates.ts';
+import { certificateProblem, holdsCertificates } from '../../../core/certificates.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked, maskedUnread } from '../../../core/masking.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
@@ -79,8 +79,11 @@ export async function tlsToSpec(
   if (isNew(sent.clientCertificate) || isNew(sent.clientKey)) {
     const certificate = await pemText(sent.clientCertificate, clientCertificateSecretRef, object, call);
     const key = await pemText(sent.clientKey, clientKeySecretRef, object, call);
-    if (certificate !== null && key !== null && !isCertificateWithKey(certificate, key))
-      throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey are not a certificate and its private key.');
+    const wrong = certificate === null || key === null ? null : certificateProblem(certificate, key);
+    if (wrong !== null) {
+      const what = wrong.of === 'pair' ? 'tls.clientCertificate and tls.clientKey' : 'tls.clientKey';
+      throw new PosthornError('VALIDATION_FAILED', `${what} ${wrong.problem}.`);
+    }
   }
   const tls = { caBundle, clientCertificateSecretRef, clientKeySecretRef };
   return Object.values(tls).every((value) => value === undefined) ? undefined : tls;

@@ -7,6 +7,7 @@ import { originOf } from '../../../core/origin.ts';
 import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { parsePlainJson } from '../../../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
+import { costlyKeyProblem } from '../../../core/private-keys.ts';
 import { isSendable, sendableRule } from '../../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import { hasWarehouses } from '../../../resources/plan-gates.ts';
@@ -268,7 +269,10 @@ function problemWith(field: SecretField, value: string): string | null {
     case 'serviceAccountKey': {
       const key = serviceAccountKey.safeParse(value);
       if (!key.success) return 'is no JSON key of a service account';
-      return isRsaKey(key.data.private_key) ? null : 'has a private_key that is no RSA key in PEM';
+      const { private_key: pem } = key.data;
+      const costly = costlyKeyProblem(pem);
+      if (costly !== null) return `has a private_key that ${costly}`;
+      return isRsaKey(pem) ? null : 'has a private_key that is no RSA key in PEM';
     }
     default:
       return field satisfies never;
