@@ -26,7 +26,10 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-proxy-'));
   socketPath = join(directory, 'api', 'api.sock');
   proxy = apiProxy(socketPath, { logger: silentLogger });
-  front = patient(createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } } })).listen(0, '127.0.0.1');
+  front = patient(createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } }, takesHalfClosed: true })).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(front, 'listening');
   port = (front.address() as AddressInfo).port;
 });

@@ -60,7 +60,11 @@ export function apiProxy(
       // The parser takes a few characters that a client must not send.
       return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header contains a character that is not allowed.'));
     }
+    // The server may leave half-closed connections open; the API stops working for a client that has gone.
+    const hangUp = (): void => void outgoing.destroy();
+    incoming.socket.setMaxListeners(0).once('end', hangUp);
     outgoing.once('close', () => {
+      incoming.socket.off('end', hangUp);
       shares.giveBack(client);
       // The rest of a refused body is read and discarded: unread it would keep its sender from the response, and from its next request.
       incoming.unpipe(passed).resume();

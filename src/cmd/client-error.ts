@@ -27,15 +27,26 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 }
 
 /** Error of the head of a request that the parser accepts; null: none. */
-export function headProblem({ httpVersion, headers }: IncomingMessage): string | null {
+export function headProblem({ httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   // RFC 9112, section 3.2.
   if (httpVersion === '1.1' && headers.host === undefined) return 'A request of HTTP/1.1 needs a Host header.';
+  if (hostHeaders(rawHeaders) > 1) return 'A request has one Host header only.';
   const { 'transfer-encoding': coding } = headers;
   // The body would be taken for what it is not (RFC 9112, section 6.1).
   return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? null : 'Transfer-Encoding may be chunked only.';
 }
 
-/** The same for a request whose head has a problem. */
+/** How many there are: Node keeps the first one alone, and a proxy may have routed by another. */
+function hostHeaders(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+}
+
+/** Answers a request whose head has a problem in the form of all errors. */
 export function answerHeadProblem(request: IncomingMessage, response: ServerResponse, problem: string): void {
   const requestId = requestIdFor(request.headers['x-request-id']);
   const { status, headers, body } = answerOf('BAD_REQUEST', problem, requestId);

@@ -26,6 +26,8 @@ test.each([
   ['a header of 1 MB', `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
   ['what is no HTTP', 'hello\r\n\r\n', 400, 'BAD_REQUEST'],
   ['a request without a Host header', 'GET / HTTP/1.1\r\n\r\n', 400, 'BAD_REQUEST'],
+  ['a request with two Host headers', 'GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n', 400, 'BAD_REQUEST'],
+  ['a request of HTTP/1.0 with two Host headers', 'GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'BAD_REQUEST'],
   ['a body in a transfer coding', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 400, 'BAD_REQUEST'],
 ])('%s is answered in the form of all errors, with a request id', async (_, sent, status, code) => {
   const answer = await answerTo(sent);
@@ -52,6 +54,29 @@ test.each([
   const answer = await answerTo(sent);
   expect(answer).toContain('HTTP/1.1 200 OK\r\n');
   expect(answer).toContain('ok');
+});
+
+test.each([
+  ['of HTTP/1.0', 'POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}'],
+  ['of HTTP/1.1', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'],
+  ['in chunks', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+])('a client that ends its side after a request %s gets its answer where half-closed connections are taken', async (_, sent) => {
+  const ended = Promise.withResolvers<void>();
+  const server = createHttpServer(
+    (request, response) => {
+      request.resume().socket.once('end', () => {
+        response.end('ok');
+        ended.resolve();
+      });
+    },
+    { takesHalfClosed: true },
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.end(sent);
+  expect(await text(socket)).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*ok/);
+  await ended.promise;
+  server.close();
 });
 
 test('a handler may set the headers of its answers itself', async () => {

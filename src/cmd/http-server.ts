@@ -15,6 +15,11 @@ export interface HttpServerOptions {
   basePath?: string;
   /** Whether a request to this target is answered by a handler that sets the headers of `answerHeaders` itself. Default: none is. */
   setsAnswerHeaders?: (target: string) => boolean;
+  /**
+   * Whether a client that ends its side of the connection after its request still receives the response. Its handlers do not learn then that a client has
+   * closed the connection before they write to it. Default: false.
+   */
+  takesHalfClosed?: boolean;
 }
 
 /** Host, which is neither empty nor behind a user, and what follows it. */
@@ -28,7 +33,7 @@ const absoluteForm = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i;
  */
 export function createHttpServer(
   handler: RequestListener,
-  { limits, trustedProxies = [], basePath = '', setsAnswerHeaders = () => false }: HttpServerOptions = {},
+  { limits, trustedProxies = [], basePath = '', setsAnswerHeaders = () => false, takesHalfClosed = false }: HttpServerOptions = {},
 ): Server {
   const linger = lingeringClose({ ...defaultLingeringLimits, ...limits?.lingering });
   const listener: RequestListener = (request, response) => {
@@ -44,6 +49,8 @@ export function createHttpServer(
   const server = createServer({ ...ingestServerOptions, requireHostHeader: false }, listener)
     .on('checkExpectation', listener)
     .on('clientError', answerClientError);
+  // A property of servers that is not in the types of Node.
+  Object.assign(server, { httpAllowHalfOpen: takesHalfClosed });
   const connections = boundConnections(server, { ...defaultConnectionLimits, ...limits }, new AddressList(trustedProxies));
   return server;
 }

@@ -75,7 +75,7 @@ async function runIngest(context: RoleContext): Promise<void> {
       if (!own.isOwn && isIngestTarget(request.url ?? '')) return answerForeign(request, response);
       if (!ingest(request, response) && !health(request, response)) others.listener(request, response, boundAddress(server));
     },
-    { trustedProxies: config.trustedProxies, basePath: config.basePath, setsAnswerHeaders: isIngestTarget },
+    { trustedProxies: config.trustedProxies, basePath: config.basePath, setsAnswerHeaders: isIngestTarget, takesHalfClosed: true },
   );
   await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
   const opsServer = await startOpsServer(context, ops);

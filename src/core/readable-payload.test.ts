@@ -47,6 +47,48 @@ describe('a compressed payload is read without its content coding', () => {
   });
 });
 
+describe('a content encoding that names no compression is none', () => {
+  test.each<[string, string, Buffer, string]>([
+    ['utf-8', urlEncoded, Buffer.from('a=\u00fc'), '{"a":"\u00fc"}'],
+    ['UTF-8, gzip', urlEncoded, gzipSync('a=\u00fc'), '{"a":"\u00fc"}'],
+    ['iso-8859-1', urlEncoded, Buffer.from('a=%FC'), '{"a":"\u00fc"}'],
+    ['iso-8859-1', `${urlEncoded}; charset=windows-1251`, Buffer.from('a=%FC'), '{"a":"\u044c"}'],
+    ['latin1', 'text/plain', Buffer.from('\u00fc', 'latin1'), '\u00fc'],
+    ['none', urlEncoded, Buffer.from('a=1'), '{"a":"1"}'],
+    ['7bit', urlEncoded, Buffer.from('a=1'), '{"a":"1"}'],
+    ['8bit', 'application/xml', Buffer.from('<a/>'), '<a/>'],
+    ['Binary', 'text/plain', Buffer.from('x'), 'x'],
+  ])('%s of %s', (contentEncoding, contentType, body, text) => {
+    expect(readable(body, { contentType, contentEncoding })).toEqual({ text, problem: null });
+  });
+});
+
+describe('XML is read in the charset that its declaration names, unless the sender names one', () => {
+  const latin1 = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>\u00fc</a>', 'latin1');
+  test.each<[string, string, Buffer]>([
+    ['application/xml', '<?xml version="1.0" encoding="ISO-8859-1"?><a>\u00fc</a>', latin1],
+    ['text/xml; charset=windows-1251', '<?xml version="1.0" encoding="ISO-8859-1"?><a>\u044c</a>', latin1],
+    [
+      'application/soap+xml',
+      "<?xml version='1.0' encoding = 'latin1' ?><a>\u00fc</a>",
+      Buffer.from("<?xml version='1.0' encoding = 'latin1' ?><a>\u00fc</a>", 'latin1'),
+    ],
+    [
+      'application/xml',
+      '<?xml version="1.0" encoding="ISO-8859-1"?><a>\u00fc</a>',
+      Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>\u00fc</a>'),
+    ],
+    ['application/xml', '<?xml version="1.0"?><a>\ufffd</a>', Buffer.from('<?xml version="1.0"?><a>\u00fc</a>', 'latin1')],
+    [
+      'application/xml',
+      '<?xml version="1.0" encoding="unknown"?><a>\ufffd</a>',
+      Buffer.from('<?xml version="1.0" encoding="unknown"?><a>\u00fc</a>', 'latin1'),
+    ],
+  ])('%s: %s', (contentType, text, body) => {
+    expect(readable(body, { contentType })).toEqual({ text, problem: null });
+  });
+});
+
 describe('a payload that cannot be decompressed stays as it is, with the reason', () => {
   const large = Buffer.alloc(wholePayloadBytes + 1, 'x');
   test.each<[string, Buffer, RegExp]>([

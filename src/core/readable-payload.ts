@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TextDecoder } from 'node:util';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
-import { decoderOf, inUtf8, knownDecoder, textIn } from './payload-charset.ts';
+import { decoderNamed, decoderOf, inUtf8, knownDecoder, textIn } from './payload-charset.ts';
 import { wholePayloadBytes } from './payload-sizes.ts';
 import { payloadText, withoutByteOrderMark } from './payload-text.ts';
 import { isJson } from './plain-json.ts';
@@ -42,10 +42,10 @@ export function readablePayload(
   { contentType, contentEncoding }: PayloadFormat,
   maxBytes = wholePayloadBytes,
 ): ReadablePayload {
-  const plain: ReadablePayload =
-    contentEncoding === '' ? { bytes: payload, problem: null } : decompressed(payload, contentEncoding, maxBytes);
+  const named = contentEncoding === '' ? [] : contentEncoding.split(',').map((name) => name.trim().toLowerCase());
+  const plain: ReadablePayload = named.length === 0 ? { bytes: payload, problem: null } : decompressed(payload, named, maxBytes);
   if (plain.problem !== null) return plain;
-  const decoder = decoderOf(contentType);
+  const decoder = decoderOf(contentType) ?? decoderAmong(named);
   if (!formType.test(contentType)) {
     const bytes = inUtf8(plain.bytes, decoder);
     if (bytes.length <= maxBytes || bytes === plain.bytes) return { bytes, problem: null };
@@ -86,11 +86,23 @@ const codings = new Map<string, Decompress>([
   ['zstd', zstdDecompressSync],
 ]);
 
-function decompressed(payload: Buffer, contentEncoding: string, maxBytes: number): ReadablePayload {
-  const applied = contentEncoding
-    .split(',')
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== '' && name !== 'identity');
+/** Senders that confuse the header with `Content-Transfer-Encoding` name these, and those that confuse it with the charset name that. */
+const noCodings = new Set(['', 'identity', 'none', 'binary', '7bit', '8bit']);
+
+function isNoCoding(name: string): boolean {
+  return noCodings.has(name) || (!codings.has(name) && decoderNamed(name) !== null);
+}
+
+function decoderAmong(named: readonly string[]): TextDecoder | null {
+  for (const name of named) {
+    const decoder = noCodings.has(name) || codings.has(name) ? null : knownDecoder(name);
+    if (decoder !== null) return decoder;
+  }
+  return null;
+}
+
+function decompressed(payload: Buffer, named: readonly string[], maxBytes: number): ReadablePayload {
+  const applied = named.filter((name) => !isNoCoding(name));
   // Some proxies decompress a body and leave the header.
   const kept = (problem: string): ReadablePayload => ({ bytes: payload, problem: isJsonPayload(payload) ? null : problem });
   if (applied.length > readableLimits.codings) return kept(`the payload has more than ${readableLimits.codings} content codings`);

@@ -49,6 +49,16 @@ describe('senders that misbehave', () => {
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
   });
 
+  test.each(['HTTP/1.0', 'HTTP/1.1'])(
+    'a sender over %s that ends its side after the request is answered, and its event is stored',
+    async (version) => {
+      await ingest.publishSource();
+      const answer = await ingest.sendHalfClosed(`POST /ingest/acme/github ${version}\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`);
+      expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*"success":true/);
+      expect(ingest.kept.events).toHaveLength(1);
+    },
+  );
+
   test('the connection of a refused body serves the next request', async () => {
     await ingest.publishSource({ payloadLimitBytes: 10 });
     const tooLarge = Buffer.alloc(500_000, 'x');

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
@@ -219,6 +220,13 @@ export class IngestUnderTest {
     return received;
   }
 
+  /** Writes to a bare socket, ends its side, and answers what comes back. */
+  async sendHalfClosed(sent: string): Promise<string> {
+    const socket = connect(this.#port, '127.0.0.1');
+    socket.end(sent);
+    return await text(socket);
+  }
+
   /** Sends a request as clients do that read nothing before all is written. */
   sendPaced(request: PacedRequest): Promise<string> {
     return sendPaced(this.#port, request);
@@ -260,7 +268,9 @@ export class IngestUnderTest {
       this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
-    const server = patient(createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget }));
+    const server = patient(
+      createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget, takesHalfClosed: true }),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;

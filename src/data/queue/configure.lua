@@ -12,11 +12,13 @@
 --   moves_on (F.target.moves_on), paused_for (F.target.paused_for): if they apply
 --   in_order: its messages go out in order (order.lua); absent: as before
 --   failover {targets in order, those of other shards as `<shard>/<destination>`; awaited: destinations that do not serve yet; after_attempts}
--- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
+-- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 3 when more of them exceed the queue than one script moves:
+-- the setting is not in force, and the call is to be repeated; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/intern.lua"
+-- @include "includes/excess.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
 -- @include "includes/ring-pools.lua"
@@ -26,7 +28,7 @@ local setting = decoded(ARGV[1])
 local n = setting.target
 local key = P .. 't:' .. n
 local t = call('HMGET', key, F.target.organization, F.target.destination, F.target.blocked_by, F.target.paused_since_ms, F.target.route,
-  F.target.circuit_state, F.target.circuit_began_ms, F.target.cooldown_ms, F.target.in_order)
+  F.target.circuit_state, F.target.circuit_began_ms, F.target.cooldown_ms, F.target.in_order, F.target.revision)
 local org, destination, blocked, was_paused, route = t[1], t[2], t[3], t[4], t[5]
 if not org then
   return 0
@@ -99,16 +101,22 @@ end
 if #setting.failover.awaited > 0 then
   call('HSET', key, F.target.failover_awaited, table.concat(setting.failover.awaited, ' '))
 end
-local failover = {}
+local places = {}
 for k, name in ipairs(setting.failover.targets) do
   local is_elsewhere = string.find(name, '/', 1, true)
-  failover[k] = is_elsewhere and name or intern(org, route, name)
+  places[k] = is_elsewhere and name or intern(org, route, name)
 end
-if #failover > 0 then
-  call('HSET', key, F.target.failover_targets, table.concat(failover, ' '))
+if #places > 0 then
+  call('HSET', key, F.target.failover_targets, table.concat(places, ' '))
   if setting.failover.after_attempts then
     call('HSET', key, F.target.failover_after, setting.failover.after_attempts)
   end
+end
+
+-- The messages that came first came before the limit was known.
+if not t[10] and setting.max_queued and not setting.moves_on and #places > 0 and move_excess(n, destination, table.concat(places, ' ')) then
+  call('HDEL', key, F.target.revision)
+  return 3
 end
 
 if blocked == '?' .. n then
@@ -116,7 +124,7 @@ if blocked == '?' .. n then
 elseif setting.moves_on and blocked then
   -- What keeps a message from being sent does not keep it from moving on.
   unblock(n, blocked)
-elseif blocked == '!' and #failover > 0 then
+elseif blocked == '!' and #places > 0 then
   call('HDEL', key, F.target.blocked_by)
 elseif was_ordered and not is_ordered and (blocked == 'cap' or blocked == '~o' .. n) then
   -- Earlier messages hold it up no longer.

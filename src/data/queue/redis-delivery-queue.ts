@@ -228,8 +228,10 @@ export class RedisDeliveryQueue {
 
   /** Puts the setting of a target in force; returns whether messages that are to move on wait for their next attempt. */
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    const reply = await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]);
-    return { hasRetries: integer(reply) === 2 };
+    for (;;) {
+      const reply = integer(await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]));
+      if (reply !== 3) return { hasRetries: reply === 2 };
+    }
   }
 
   /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */

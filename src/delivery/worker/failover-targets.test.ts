@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { inBatches } from '../../../test/support/in-batches.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
@@ -318,17 +319,41 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
     await becomes(await send(), { status: 'delivered', destinationId: 'dst_b' });
   });
 
-  test('the first message of a route waits for a destination that other routes have filled, and the next one fails over', async () => {
+  test('the first messages of a route fail over, too, when other routes have filled their destination', async () => {
     suite.worker();
     const there = await world(place, [0, 200, 200]);
     there.put(0, { throttle: onlyOne });
     suite.registry.put('route', routeRecord({ id: 'rte_b' }));
     await suite.acceptor.accept(eventTo('rte_b', 'dst_a', 0));
     await eventually(() => expect(there.counts()[0]).toBe(1));
-    const first = await send();
-    await hasFailover();
-    await becomes(await send(), { status: 'delivered', destinationId: 'dst_b' });
-    await becomes(first, { status: 'pending', destinationId: 'dst_a' });
+    for (const id of [await send(), await send()]) await becomes(id, { status: 'delivered', destinationId: 'dst_b' });
+  });
+
+  test('what exceeds the queue limits of destinations that have had no message yet goes to the next ones that are free', async () => {
+    const there = await world(place, [0, 0, 0]);
+    there.put(0, { throttle: { ...onlyOne, queueLimit: 2 } });
+    there.put(1, { throttle: { ...onlyOne, queueLimit: 3 } });
+    there.put(2, { throttle: { ...onlyOne, queueLimit: 1 } });
+    const sent: string[] = [];
+    for (let k = 0; k < 7; k++) sent.push(await send());
+    suite.worker();
+    const placesOf = async () =>
+      (await Promise.all(sent.map((id) => suite.reader.delivery('org_a', id)))).map((view) => view?.destinationId);
+    await eventually(async () => expect(await placesOf()).toEqual(['dst_a', 'dst_a', 'dst_b', 'dst_b', 'dst_b', 'dst_c', 'dst_c']));
+    await eventually(() => expect(there.counts()).toEqual([1, 1, 1]));
+  });
+
+  test('of a first burst beyond what one script sends on, no more than the limit stays', async () => {
+    const there = await world(place, [0, 200, 200]);
+    there.put(0, { throttle: { ...onlyOne, queueLimit: 5 } });
+    there.route(['dst_b']);
+    const sent = await inBatches(505, send);
+    suite.worker();
+    await eventually(async () => {
+      const views = await Promise.all(sent.map((id) => suite.reader.delivery('org_a', id)));
+      expect(views.filter((view) => view?.destinationId === 'dst_a')).toHaveLength(5);
+      expect(views.filter((view) => view?.status === 'delivered')).toHaveLength(500);
+    });
   });
 
   test('what an earlier release left at a disabled failover destination is freed when a worker starts', async () => {

@@ -6,7 +6,8 @@
 local queue_is_full = 'queue_limit_exceeded'
 
 -- Sends a message of target n that is to be queued there on, if the queue of its destination is full: to a failover destination that is free, else to the dead letters.
--- While the target is not configured its failover destinations are unknown, although another target of the destination may have brought the limit: then it is queued.
+-- While the target is not configured its failover destinations are unknown, although another target of the destination may have brought the limit: then it is
+-- queued, and configure.lua moves what exceeds the queue.
 -- Returns whether it did, then also the entry in the outbox of a message that moves to another shard.
 local function overflow(id, n, org, destination)
   local room = queue_room(destination)

@@ -6,8 +6,8 @@ import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
 import { EgressPolicy, type EgressRules, RefusedAddresses } from '../../../core/egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
-import { ignoringContinue } from './ignored-continue.ts';
 import { type NameLookup, NameLookups } from './name-lookups.ts';
+import { readingLeniently } from './response-heads.ts';
 
 const maxAgents = 1000;
 /** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
@@ -78,7 +78,7 @@ export class Dispatchers {
       ...(tls?.cert != null && tls.key !== null && { cert: tls.cert, key: tls.key }),
     };
     const agent = new Agent({
-      connect: ignoringContinue(
+      connect: readingLeniently(
         guardedConnector({
           policy: new EgressPolicy(egress, this.#refused),
           tls: identity,

@@ -32,6 +32,8 @@ const maxMessageLength = 500;
 /** The text of an error of `exchange` for users. */
 export function errorMessage(error: Error): string {
   if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') return `the headers of the response are larger than ${maxResponseHeadersKiB} KiB`;
+  // What undici asserts of a response, such as that its status is not below 100.
+  if (codeOf(error) === 'ERR_ASSERTION') return 'Response does not match the HTTP/1.1 protocol';
   return error.message.slice(0, maxMessageLength);
 }
 

@@ -79,7 +79,7 @@ export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }
     connectors.set(port, connect);
     const { trace, ended } = tracedConnection(options, { clock, callback });
     const begin = (): unknown =>
-      connect(options, (...[error, socket]) => {
+      connect(withServerName(options), (...[error, socket]) => {
         if (error !== null) return ended(error, null);
         const remote = socket.remoteAddress ?? '';
         if (policy.allows(host, remote, port)) return ended(null, socket);
@@ -137,8 +137,13 @@ export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }
       callback(null, socket);
       return;
     }
-    buildConnector(secure)({ ...options, httpSocket: socket }, callback);
+    buildConnector(secure)({ ...withServerName(options), httpSocket: socket }, callback);
   }
+}
+
+/** TLS sends the name of a server without a trailing dot (RFC 6066, section 3): servers written in Go end the handshake otherwise. */
+function withServerName(options: buildConnector.Options): buildConnector.Options {
+  return options.hostname.endsWith('.') ? { ...options, servername: options.hostname.slice(0, -1) } : options;
 }
 
 function refusalError(refusal: HostRefusal, host: string): Error {

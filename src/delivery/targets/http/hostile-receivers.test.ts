@@ -52,6 +52,15 @@ describe('a receiver', () => {
     expect(kindOf(await receivers.post(`http://127.0.0.1:${port}`))).toBe('network');
   });
 
+  test('a receiver whose status is below 100 has failed, and the error says why in the words of HTTP', async () => {
+    const port = await receivers.listen((socket) => socket.end('HTTP/1.1 000 Odd\r\ncontent-length: 0\r\n\r\n'));
+    const result = await receivers.post(`http://127.0.0.1:${port}`);
+    expect(attemptRecord(result, { expectedResponse: null }, { startedAtMs: 0, endedAtMs: 1 })).toMatchObject({
+      errorType: 'network',
+      errorMessage: 'Response does not match the HTTP/1.1 protocol',
+    });
+  });
+
   const policies = (count: number): string => Array.from({ length: count }, (_, i) => `x-policy-${i}: ${'x'.repeat(1000)}\r\n`).join('');
   test.each([
     ['one header of 17 KiB', `x-big: ${'x'.repeat(17 * 1024)}\r\n`],

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { connect, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -6,7 +7,7 @@ import { type CertificateAuthority, createCertificateAuthority } from '../../../
 import { kindOf, localEgress, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
 import { EgressPolicy, RefusedAddresses } from '../../../core/egress-policy.ts';
 import { systemClock } from '../../../runtime/system-clock.ts';
-import type { ConnectionRules } from './dispatchers.ts';
+import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { exchange } from './http-exchange.ts';
 
@@ -45,6 +46,26 @@ describe('TLS', () => {
   ])('%s is refused', async (_, options) => {
     const port = await receivers.listen(answer, options());
     expect(kindOf(await receivers.post(`https://127.0.0.1:${port}`, { rules: trusting() }))).toBe('tls');
+  });
+
+  test.each(['receiver.example', 'receiver.example.'])('the name of the server that TLS sends for %s has no trailing dot', async (host) => {
+    const names: string[] = [];
+    const server: TlsOptions = {
+      ...authority.issue(['receiver.example']),
+      SNICallback: (name, callback) => {
+        names.push(name);
+        callback(null);
+      },
+    };
+    const port = await receivers.listen(answer, server);
+    const lookup = (_: string, __: object, callback: (error: null, found: LookupAddress[]) => void): void =>
+      callback(null, [{ address: '127.0.0.1', family: 4 }]);
+    const pools = new Dispatchers({ connections: 1, clock: systemClock, lookup });
+    receivers.closeAfterwards(pools);
+    const request = { origin: `https://${host}:${port}`, ...posted };
+    const signal = new AbortController().signal;
+    const result = await exchange(pools.forRules(trusting())(), request, { timeoutMs: 30_000, clock: systemClock, signal });
+    expect([kindOf(result), names]).toEqual(['200', ['receiver.example']]);
   });
 
   test('a certificate is shown to a receiver that requests one', async () => {

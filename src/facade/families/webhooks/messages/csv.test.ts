@@ -18,3 +18,13 @@ test.each([
 test('numbers are no formulas, and null is an empty cell', () => {
   expect(csvLine([-1, null, 'x'])).toBe('-1,,x\r\n');
 });
+
+test.each([
+  ['-1250.5', '-1250.5'],
+  ['-1.50', '-1.50'],
+  ['-1E400', '-1E400'],
+  ['-0', '-0'],
+  ['"=1"', '"""=1"""'],
+])('the JSON %s stands in CSV as %s', (json, cell) => {
+  expect(csvLine([{ json }])).toBe(`${cell}\r\n`);
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalidParameter } from '../../../../core/errors.ts';
+import { jsonNumberPattern } from '../../../../core/exact-number.ts';
 import { throwIfAbandoned } from '../../../../core/loop-turns.ts';
 import { isBefore, type Position } from '../../../../data/shard/cursor.ts';
 import type { ListedEntry } from '../../../../data/shard/index-pages.ts';
@@ -65,8 +66,11 @@ type ExportCall = Call<z.output<typeof query>>;
 /** Records of a chunk, as JSON and as cells of CSV. */
 interface Row {
   json: string;
-  cells: (string | number | null)[];
+  cells: Cell[];
 }
+
+/** `json`: a text in JSON. */
+type Cell = string | number | { json: string } | null;
 
 export const messageExport: Family = {
   name: 'Export',
@@ -261,7 +265,7 @@ function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
     const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
     return {
       json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
-      cells: [...cellsOf(columnsOf.events, item), payload],
+      cells: [...cellsOf(columnsOf.events, item), payload === null ? null : { json: payload }],
     };
   };
   return inBatches(entries, { ...part, size: eventsPerPiece }, async function* (views: WebhookEventView[]) {
@@ -301,7 +305,7 @@ async function* inBatches<T>(
 }
 
 /** In the order of the schema. */
-function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>): (string | number | null)[] {
+function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>): Cell[] {
   return Object.keys(schema.shape).map((name) => {
     const value = record[name];
     if (value === null || value === undefined) return null;
@@ -309,14 +313,17 @@ function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>)
   });
 }
 
-/** A line of CSV (RFC 4180) with its end. Null is an empty cell; what a spreadsheet would take for a formula is disarmed by a `'`. */
-export function csvLine(cells: readonly (string | number | null)[]): string {
+/** A line of CSV (RFC 4180) with its end. Null is an empty cell; what a spreadsheet would take for a formula, which numbers are not, is disarmed by a `'`. */
+export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
-function csvCell(value: string | number | null): string {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
+function csvCell(cell: Cell): string {
+  if (cell === null) return '';
+  if (typeof cell === 'number') return String(cell);
+  const isJson = typeof cell === 'object';
+  const value = isJson ? cell.json : cell;
+  if (isJson && jsonNumberPattern.test(value)) return value;
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

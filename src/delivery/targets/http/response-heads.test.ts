@@ -28,6 +28,13 @@ const answered: [string, string][] = [
   ['100 with headers', `HTTP/1.1 100 Continue\r\nx-a: b\r\nx-b: ${'c'.repeat(10_000)}\r\n\r\n${ok}`],
   ['103', hints + ok],
   ['103, 100 and 103', hints + hundred + hints + ok],
+  ['a folded header', 'HTTP/1.1 200 OK\r\nx-a: b\r\n  c\r\n\td\r\ncontent-length: 2\r\n\r\nok'],
+  ['103 and a folded length', `${hints}HTTP/1.1 200 OK\r\ncontent-length:\r\n 2\r\n\r\nok`],
+  ['lines without a carriage return', ok.replaceAll('\r\n', '\n')],
+  ['100 without carriage returns', (hundred + ok).replaceAll('\r\n', '\n')],
+  ['some lines without a carriage return', 'HTTP/1.1 200 OK\nx-a: b\r\ncontent-length: 2\n\r\nok'],
+  ['a length that comes twice', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nx-a: b\r\ncontent-length: 2\r\n\r\nok'],
+  ['a list of one length', 'HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\n\r\nok'],
 ];
 
 async function write(socket: Socket, text: string, pieceLength: number): Promise<void> {
@@ -38,7 +45,7 @@ async function write(socket: Socket, text: string, pieceLength: number): Promise
   }
 }
 
-describe.each(answered)('a response after %s is taken', (_, text) => {
+describe.each(answered)('a response after, or with, %s is taken', (_, text) => {
   test('as a whole', async () => {
     const port = await receivers.listen((socket) => void socket.write(text));
     expect(await receivers.post(`http://127.0.0.1:${port}`)).toMatchObject({ status: 200, body: Buffer.from('ok') });

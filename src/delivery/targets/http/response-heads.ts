@@ -1,0 +1,128 @@
+import type { Socket } from 'node:net';
+import type { buildConnector } from 'undici';
+
+/** Longer heads of interim responses, and incomplete ones that are longer, pass as they are: what undici is strict about, it refuses. */
+const maxHeldBytes = 16_384;
+const [lineFeed, carriageReturn, space, tab, letterC] = [0x0a, 0x0d, 0x20, 0x09, 0x63];
+const beginning = 'HTTP/1.';
+const statusAt = 'HTTP/1.1 '.length;
+/** 101 ends HTTP on its connection: it is no interim response. */
+const interim = /^1(?!01)\d\d$/;
+
+/**
+ * Makes connections that hand responses to undici in the form that it takes:
+ * - `100 Continue` is dropped. A client has to take that also when it has not asked for it (RFC 9110, section 15.2.1), and undici ends the connection.
+ * - Lines of a head that is folded are joined, which a client has to do (RFC 9112, section 5.2), and lines may end without a carriage return (section 2.2).
+ * - Of a `Content-Length` that comes several times with one value, one remains (section 6.3). undici reads `2` and `2` as 22.
+ *
+ * Without that the receiver has taken the request, and the attempt has failed all the same.
+ */
+export function readingLeniently(connector: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connector(options, (...[error, socket]) => (error === null ? callback(null, withPlainHeads(socket)) : callback(error, null)));
+}
+
+/** Of a response only the heads are looked at: bodies pass as they are. */
+function withPlainHeads(socket: Socket): Socket {
+  const write = socket.write.bind(socket);
+  const read = socket.read.bind(socket);
+  let awaitsHead = false;
+  let held: Buffer | null = null;
+  return Object.assign(socket, {
+    write: (data: string | Uint8Array, encoding?: BufferEncoding, ended?: (error?: Error | null) => void): boolean => {
+      // undici writes heads of requests as text, bodies as bytes, and between chunks text that begins with the end of a line.
+      if (typeof data === 'string' && data.charCodeAt(0) !== carriageReturn) awaitsHead = true;
+      return write(data, encoding, ended);
+    },
+    read: (size?: number): Buffer | null => {
+      for (;;) {
+        const chunk: Buffer | null = read(size);
+        if (!awaitsHead || chunk === null) return chunk;
+        const found: Found = plainHeads(held === null ? chunk : Buffer.concat([held, chunk]));
+        held = found.held;
+        awaitsHead = held !== null;
+        if (found.passed.length > 0) return found.passed;
+      }
+    },
+  });
+}
+
+/** `held`: an incomplete head, which is held back until its rest arrives; null: there is none. */
+interface Found {
+  passed: Buffer;
+  held: Buffer | null;
+}
+
+function plainHeads(bytes: Buffer): Found {
+  const passed: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const head = headAt(bytes, at);
+    if (head === null) {
+      const rest = bytes.subarray(at);
+      if (rest.length > maxHeldBytes || !mayBeHead(rest)) return { passed: joined(passed, rest), held: null };
+      return { passed: joined(passed), held: rest };
+    }
+    const status = bytes.toString('latin1', at + statusAt, at + statusAt + 3);
+    const isInterim = interim.test(status);
+    const isTooLong = isInterim && head.end - at > maxHeldBytes;
+    if (isTooLong || (!isInterim && head.isPlain)) return { passed: joined(passed, bytes.subarray(at)), held: null };
+    if (status !== '100') passed.push(head.isPlain ? bytes.subarray(at, head.end) : plainHead(bytes.toString('latin1', at, head.end)));
+    if (!isInterim) return { passed: joined(passed, bytes.subarray(head.end)), held: null };
+    at = head.end;
+  }
+}
+
+function joined(pieces: readonly Buffer[], last?: Buffer): Buffer {
+  if (last === undefined) return Buffer.concat(pieces);
+  return pieces.length === 0 ? last : Buffer.concat([...pieces, last]);
+}
+
+function mayBeHead(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, beginning.length);
+  return start === beginning.slice(0, start.length);
+}
+
+/** Where a head ends, and whether undici takes it as it is; null: it is not complete, or no head of HTTP/1. */
+function headAt(bytes: Buffer, start: number): { end: number; isPlain: boolean } | null {
+  if (bytes.toString('latin1', start, start + beginning.length) !== beginning) return null;
+  let isPlain = true;
+  let lengths = 0;
+  let isFirst = true;
+  for (let at = bytes.indexOf(lineFeed, start); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) {
+    if (bytes[at - 1] !== carriageReturn) isPlain = false;
+    const next = bytes[at + 1];
+    if (next === lineFeed) return { end: at + 2, isPlain: false };
+    if (next === carriageReturn && bytes[at + 2] === lineFeed) return { end: at + 3, isPlain };
+    if (!isFirst && (next === space || next === tab)) isPlain = false;
+    if (next !== undefined && (next | 0x20) === letterC && isLength(bytes, at + 1) && (++lengths > 1 || hasComma(bytes, at + 1)))
+      isPlain = false;
+    isFirst = false;
+  }
+  return null;
+}
+
+const lengthName = 'content-length:';
+
+function isLength(bytes: Buffer, at: number): boolean {
+  return bytes.toString('latin1', at, at + lengthName.length).toLowerCase() === lengthName;
+}
+
+function hasComma(bytes: Buffer, at: number): boolean {
+  const end = bytes.indexOf(lineFeed, at);
+  return bytes.subarray(at, end < 0 ? bytes.length : end).includes(',');
+}
+
+function plainHead(head: string): Buffer {
+  const [first = '', ...fields] = head.replace(/\r?\n\r?\n$/, '').split(/\r?\n/);
+  const lines: string[] = [];
+  for (const field of fields) {
+    if (/^[ \t]/.test(field) && lines.length > 0) lines.push(`${lines.pop()?.trimEnd()} ${field.trim()}`);
+    else lines.push(field);
+  }
+  const lengths = lines.filter((line) => line.toLowerCase().startsWith(lengthName));
+  const values = new Set(lengths.flatMap((line) => line.slice(lengthName.length).split(',')).map((value) => value.trim()));
+  const [value = ''] = values;
+  const isOne = values.size === 1 && /^\d+$/.test(value);
+  const kept = isOne ? [...lines.filter((line) => !lengths.includes(line)), `${lengthName} ${value}`] : lines;
+  return Buffer.from(`${[first, ...kept].join('\r\n')}\r\n\r\n`, 'latin1');
+}
