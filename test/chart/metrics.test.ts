@@ -42,14 +42,11 @@ function namesIn(expression: string): string[] {
 
 const panels = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
 
-test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels])(
-  '%s uses metrics that exist: %s',
-  (_, expression) => {
-    const names = namesIn(expression);
-    expect(names).not.toEqual([]);
-    for (const name of names) expect(metrics).toContain(`# TYPE ${name} `);
-  },
-);
+test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels])('%s uses metrics that exist: %s', (_, expression) => {
+  const names = namesIn(expression);
+  expect(names).not.toEqual([]);
+  for (const name of names) expect(metrics).toContain(`# TYPE ${name} `);
+});
 
 /** Of counters in an expression: the name, and the label by which it chooses with each of its values. */
 function countersIn(expression: string): [name: string, label: string, value: string][] {

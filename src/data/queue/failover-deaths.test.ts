@@ -120,23 +120,26 @@ describe('a message that a failover destination in another shard has refused', (
     return queues;
   }
 
-  test.each<Death>(['before', 'after'])('arrives there once, when a process dies %s any of the commands of asking and moving', async (moment) => {
-    let deaths = 0;
-    await dieEverywhere(redis.client, moment, {
-      prepare: refused,
-      work: (client) => new FailoverQueues(client, prefix, shards).looks(3),
-      look: async (queues) => {
-        const check = () => checkShards({ redis: redis.client, prefix, shards });
-        expect((await check()).findings).toEqual([]);
-        for (const shard of [0, 1]) await queues.of(shard).reclaim(['w1']);
-        const jobs = await queues.looks(4);
-        expect(jobs.map(({ target }) => target.destinationId)).toEqual(['dst_b']);
-        await settleAll(queues.of(1), 'w1', jobs, delivered);
-        expect(await check()).toMatchObject({ findings: [], unfinished: 0 });
-        for (const shard of [0, 1]) expect(await redis.client.xlen(`${queues.base(shard)}out`)).toBe(0);
-        deaths++;
-      },
-    });
-    expect(deaths).toBeGreaterThan(5);
-  });
+  test.each<Death>(['before', 'after'])(
+    'arrives there once, when a process dies %s any of the commands of asking and moving',
+    async (moment) => {
+      let deaths = 0;
+      await dieEverywhere(redis.client, moment, {
+        prepare: refused,
+        work: (client) => new FailoverQueues(client, prefix, shards).looks(3),
+        look: async (queues) => {
+          const check = () => checkShards({ redis: redis.client, prefix, shards });
+          expect((await check()).findings).toEqual([]);
+          for (const shard of [0, 1]) await queues.of(shard).reclaim(['w1']);
+          const jobs = await queues.looks(4);
+          expect(jobs.map(({ target }) => target.destinationId)).toEqual(['dst_b']);
+          await settleAll(queues.of(1), 'w1', jobs, delivered);
+          expect(await check()).toMatchObject({ findings: [], unfinished: 0 });
+          for (const shard of [0, 1]) expect(await redis.client.xlen(`${queues.base(shard)}out`)).toBe(0);
+          deaths++;
+        },
+      });
+      expect(deaths).toBeGreaterThan(5);
+    },
+  );
 });

@@ -91,7 +91,9 @@ export class KeptNumbers {
 
   /** Lost digits in the output; null: none. */
   get warning(): string | null {
-    const lost = [...this.#lost].slice(0, maxReported).map((key) => (this.#values.get(key) ?? []).slice(0, maxReported).map(shown).join(' and '));
+    const lost = [...this.#lost]
+      .slice(0, maxReported)
+      .map((key) => (this.#values.get(key) ?? []).slice(0, maxReported).map(shown).join(' and '));
     if (lost.length === 0) return null;
     const more = this.#lost.size > maxReported ? ', and others' : '';
     return `numbers of the event are the same to the transform and may have changed: ${lost.join('; ')}${more}`;

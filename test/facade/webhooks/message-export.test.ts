@@ -205,33 +205,36 @@ describe('an export', () => {
     ['messages', ''],
     ['messages', '&status=pending'],
     ['events', '&status=pending'],
-  ])('an export of %s as CSV%s says in headers that there is more, and continues by its link while others are sent', async (type, filter) => {
-    const target = await world.endpoint();
-    await world.send([target]);
-    await world.end(delivered);
-    const sent = Array.from({ length: 5 }, () => newWebhookEvent(world.org, [target]));
-    for (const event of sent) await world.facade.acceptor.accept(event);
-    const expected = sent.map(({ id, targets }) => (type === 'events' ? id : (targets[0]?.messageId ?? ''))).reverse();
-    const found: unknown[] = [];
-    for (let query = `?type=${type}&format=csv&limit=2${filter}`, files = 1; ; files++) {
-      const { text, headers } = await request(query);
-      const rows = await csvRows(text);
-      found.push(...rows.map(({ id }) => id));
-      const link = headers.get('link');
-      if (link === null) {
-        expect([headers.get('x-has-more'), headers.get('x-next-cursor')]).toEqual(['false', null]);
-        break;
-      }
-      expect([rows.length, headers.get('x-has-more')]).toEqual([2, 'true']);
-      const [, next = ''] = /^<([^>]+)>; rel="next"$/.exec(link) ?? [];
-      expect(new URLSearchParams(next).get('cursor')).toBe(headers.get('x-next-cursor'));
-      expect(files).toBeLessThan(5);
-      query = next;
+  ])(
+    'an export of %s as CSV%s says in headers that there is more, and continues by its link while others are sent',
+    async (type, filter) => {
+      const target = await world.endpoint();
       await world.send([target]);
-    }
-    expect(found.slice(0, 5)).toEqual(expected);
-    expect(found).toHaveLength(filter === '' ? 6 : 5);
-  });
+      await world.end(delivered);
+      const sent = Array.from({ length: 5 }, () => newWebhookEvent(world.org, [target]));
+      for (const event of sent) await world.facade.acceptor.accept(event);
+      const expected = sent.map(({ id, targets }) => (type === 'events' ? id : (targets[0]?.messageId ?? ''))).reverse();
+      const found: unknown[] = [];
+      for (let query = `?type=${type}&format=csv&limit=2${filter}`, files = 1; ; files++) {
+        const { text, headers } = await request(query);
+        const rows = await csvRows(text);
+        found.push(...rows.map(({ id }) => id));
+        const link = headers.get('link');
+        if (link === null) {
+          expect([headers.get('x-has-more'), headers.get('x-next-cursor')]).toEqual(['false', null]);
+          break;
+        }
+        expect([rows.length, headers.get('x-has-more')]).toEqual([2, 'true']);
+        const [, next = ''] = /^<([^>]+)>; rel="next"$/.exec(link) ?? [];
+        expect(new URLSearchParams(next).get('cursor')).toBe(headers.get('x-next-cursor'));
+        expect(files).toBeLessThan(5);
+        query = next;
+        await world.send([target]);
+      }
+      expect(found.slice(0, 5)).toEqual(expected);
+      expect(found).toHaveLength(filter === '' ? 6 : 5);
+    },
+  );
 
   test('an export of events of an application holds those that went to its endpoints, also among others, and those sent to it alone', async () => {
     const [one, two] = [await world.endpoint(), await world.endpoint()];
