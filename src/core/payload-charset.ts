@@ -32,11 +32,11 @@ export function inUtf8(bytes: Buffer, named: TextDecoder | null): Buffer {
   const [first = 0, second = 0] = bytes;
   if (first === 0xff && second === 0xfe) return Buffer.from(new TextDecoder('utf-16le').decode(bytes));
   if (first === 0xfe && second === 0xff) return Buffer.from(new TextDecoder('utf-16be').decode(bytes));
-  named ??= xmlDecoder(bytes);
-  if (named === null) return bytes;
+  const decoder = named ?? xmlDecoder(bytes);
+  if (decoder === null) return bytes;
   // Letters of UTF-16 are UTF-8, too, between zeros.
-  if (named.encoding.startsWith('utf-16')) return bytes.includes(0) ? Buffer.from(utf16Decoder(named, first).decode(bytes)) : bytes;
-  return isUtf8(bytes) ? bytes : Buffer.from(named.decode(bytes));
+  if (decoder.encoding.startsWith('utf-16')) return bytes.includes(0) ? Buffer.from(utf16Decoder(decoder, first).decode(bytes)) : bytes;
+  return isUtf8(bytes) ? bytes : Buffer.from(decoder.decode(bytes));
 }
 
 const xmlDeclaration = '<?xml';
