@@ -1,7 +1,7 @@
 // Bundles the program for tests, which start it hundreds of times: Node finds and loads a few large files in half the time that it takes for a thousand small ones.
 //
 //   node hack/test-program.ts   bundles it unless there is a bundle of the same sources, and writes the path of the bundled program
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type Plugin } from 'vite';
 import { filesBelow, filesDigest } from './files-digest.ts';
@@ -58,16 +58,24 @@ async function bundleInto(outDir: string, directory: string): Promise<void> {
   writeFileSync(join(outDir, 'package.json'), '{"type":"module"}');
 }
 
-const digest = sourcesDigest();
-const directory = join(bundles, digest);
+/** Another run may still start one that is younger. */
+const unusedMs = 24 * 3_600_000;
+
+const directory = join(bundles, sourcesDigest());
 if (!existsSync(directory)) {
   const made = `${directory}.new-${process.pid}`;
   mkdirSync(bundles, { recursive: true });
-  for (const former of readdirSync(bundles).filter((name) => !name.startsWith(digest)))
-    rmSync(join(bundles, former), { recursive: true, force: true });
+  for (const former of readdirSync(bundles).map((name) => join(bundles, name)))
+    if (Date.now() - statSync(former).mtimeMs > unusedMs) rmSync(former, { recursive: true, force: true });
   await bundleInto(made, directory);
-  // Another that bundles the same may have come before.
-  if (existsSync(directory)) rmSync(made, { recursive: true });
-  else renameSync(made, directory);
+  try {
+    renameSync(made, directory);
+  } catch (error) {
+    // Another process may have bundled the same sources first.
+    rmSync(made, { recursive: true });
+    if (!existsSync(directory)) throw error;
+  }
 }
+const now = new Date();
+utimesSync(directory, now, now);
 process.stdout.write(`${join(directory, 'posthorn.mjs')}\n`);

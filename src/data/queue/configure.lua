@@ -12,10 +12,11 @@
 --   moves_on (F.target.moves_on), paused_for (F.target.paused_for): if they apply
 --   in_order: its messages go out in order (order.lua); absent: as before
 --   failover {targets in order, those of other shards as `<shard>/<destination>`; awaited: destinations that do not serve yet; after_attempts}
--- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 3 when more of them exceed the queue than one script moves:
+-- Reply: {hints, 1}; 2 when its messages move on and some of them wait for their next attempt; 3 when more of them exceed the queue than one script moves:
 -- the setting is not in force, and the call is to be repeated; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/hints.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/excess.lua"
@@ -31,7 +32,7 @@ local t = call('HMGET', key, F.target.organization, F.target.destination, F.targ
   F.target.circuit_state, F.target.circuit_began_ms, F.target.cooldown_ms, F.target.in_order, F.target.revision)
 local org, destination, blocked, was_paused, route = t[1], t[2], t[3], t[4], t[5]
 if not org then
-  return 0
+  return { hints.reply(), 0 }
 end
 
 -- The limiter.
@@ -116,7 +117,7 @@ end
 -- The messages that came first came before the limit was known.
 if not t[10] and setting.max_queued and not setting.moves_on and #places > 0 and move_excess(n, destination, table.concat(places, ' ')) then
   call('HDEL', key, F.target.revision)
-  return 3
+  return { hints.reply(), 3 }
 end
 
 if blocked == '?' .. n then
@@ -148,4 +149,4 @@ else
     ring_ready()
   end
 end
-return setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1
+return { hints.reply(), setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1 }

@@ -66,7 +66,7 @@ end
 local function put_back_retry(n, id)
   if complete_end(id) or failover.moved[id] then
     if is_scheduled[id] then
-      retries.count_scheduled_out(n)
+      pcall(retries.count_scheduled_out, n)
     end
   else
     retries.put_back(n, id)

@@ -227,10 +227,12 @@ export class RedisDeliveryQueue {
   }
 
   /** Puts the setting of a target in force; returns whether messages that are to move on wait for their next attempt. */
-  async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    for (;;) {
-      const reply = integer(await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]));
-      if (reply !== 3) return { hasRetries: reply === 2 };
+  async configure(target: Target, setting: TargetSetting): Promise<ShardHints & { hasRetries: boolean }> {
+    for (let hasOutbox = false; ; ) {
+      const [hints, reply] = list(await this.#run(scripts.configure, [configureArgument(target, setting, this.#keys.shard)]));
+      const found = shardHints(hints);
+      hasOutbox ||= found.hasOutbox;
+      if (integer(reply) !== 3) return { ...found, hasOutbox, hasRetries: integer(reply) === 2 };
     }
   }
 

@@ -104,7 +104,11 @@ export class TargetConfigSync {
     const { queue, planOf, signals } = this.#options;
     const plan = await planOf(target);
     if (plan.setting === null) await this.#drop([{ target, reason: plan.reason, failover: plan.failover }]);
-    else if ((await queue.configure(target, plan.setting)).hasRetries) this.#waitsToEnd.set(target.number, target);
+    else {
+      const found = await queue.configure(target, plan.setting);
+      if (found.hasRetries) this.#waitsToEnd.set(target.number, target);
+      signals.report(found);
+    }
     signals.reportWork();
   }
 

@@ -1,31 +1,34 @@
 -- @include "failover.lua"
 -- @include "lanes.lua"
 -- @include "queue-room.lua"
--- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 
--- A script looks at so many messages at most.
+-- Most messages that one script checks.
 local excess_per_script = 200
 
--- Moves the newest messages of target n that exceed the queue of its destination to failover destinations that are free. Those without one stay. Returns whether
--- there may be more that move.
+-- Moves the newest messages of target n that exceed the queue of its destination to failover destinations that are free. Those without one stay, and so do
+-- those that a worker holds. Returns whether there may be more that move.
 local function move_excess(n, destination, failover_targets)
   local room = queue_room(destination)
   if not room or room >= 0 then
     return false
   end
-  local entries = call('XREVRANGE', P .. 'w:' .. n, '+', '-', 'COUNT', math.min(-room, excess_per_script))
+  local entries = newest_unread(n, math.min(-room, excess_per_script))
   local gone = 0
   for k = #entries, 1, -1 do
     local entry, id = entries[k][1], entries[k][2][2]
     local m = failover.moves_of(id)
     local place = m.event and failover.candidate(m, failover_targets, false)
-    if place or not m.event then
+    local is_done, trouble = true, nil
+    if place then
+      is_done, trouble = pcall(failover.move, m, n, place, 'queue_limit_exceeded')
+    end
+    if is_done and (place or not m.event) or failover.moved[id] then
       remove_entry(n, entry)
       gone = gone + 1
     end
-    if place then
-      failover.move(m, n, place, 'queue_limit_exceeded')
+    if not is_done then
+      error(trouble, 0)
     end
   end
   remove_drained(n)

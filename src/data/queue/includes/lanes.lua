@@ -27,6 +27,16 @@ local function unread(lane, count, seen)
   return call('XRANGE', P .. 'w:' .. lane, last and '(' .. last or '-', '+', 'COUNT', count)
 end
 
+-- Up to `count` of the newest unread entries of a lane, newest first; none where the lane is no stream.
+local function newest_unread(lane, count)
+  local groups = redis.pcall('XINFO', 'GROUPS', P .. 'w:' .. lane)
+  if failed(groups) then
+    return {}
+  end
+  local last = groups[1] and groups[1][8]
+  return call('XREVRANGE', P .. 'w:' .. lane, '+', last and '(' .. last or '-', 'COUNT', count)
+end
+
 local function remove_entry(lane, entry)
   call('XACK', P .. 'w:' .. lane, 'g', entry)
   call('XDEL', P .. 'w:' .. lane, entry)

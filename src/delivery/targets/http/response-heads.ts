@@ -3,8 +3,11 @@ import type { buildConnector } from 'undici';
 
 /** Longer heads of interim responses, and incomplete ones that are longer, pass as they are: what undici is strict about, it refuses. */
 const maxHeldBytes = 16_384;
+/** Per response. A receiver that sends more keeps the event loop busy until the deadline. */
+const maxInterimHeads = 100;
 const [lineFeed, carriageReturn, space, tab, letterC] = [0x0a, 0x0d, 0x20, 0x09, 0x63];
 const beginning = 'HTTP/1.';
+const blankLine = '\n\r\n';
 const statusAt = 'HTTP/1.1 '.length;
 /** 101 ends HTTP on its connection: it is no interim response. */
 const interim = /^1(?!01)\d\d$/;
@@ -28,17 +31,23 @@ function withPlainHeads(socket: Socket): Socket {
   const read = socket.read.bind(socket);
   let awaitsHead = false;
   let held: Buffer | null = null;
+  let interimHeads = 0;
   return Object.assign(socket, {
     write: (data: string | Uint8Array, encoding?: BufferEncoding, ended?: (error?: Error | null) => void): boolean => {
       // undici writes heads of requests as text, bodies as bytes, and between chunks text that begins with the end of a line.
-      if (typeof data === 'string' && data.charCodeAt(0) !== carriageReturn) awaitsHead = true;
+      if (typeof data === 'string' && data.charCodeAt(0) !== carriageReturn) [awaitsHead, interimHeads] = [true, 0];
       return write(data, encoding, ended);
     },
     read: (size?: number): Buffer | null => {
       for (;;) {
         const chunk: Buffer | null = read(size);
         if (!awaitsHead || chunk === null) return chunk;
-        const found: Found = plainHeads(held === null ? chunk : Buffer.concat([held, chunk]));
+        const found: Found = held === null ? plainHeads(chunk, 0) : plainHeads(Buffer.concat([held, chunk]), held.length);
+        interimHeads += found.interimHeads;
+        if (interimHeads > maxInterimHeads) {
+          socket.destroy(new Error(`the response has more than ${maxInterimHeads} interim responses`));
+          return null;
+        }
         held = found.held;
         awaitsHead = held !== null;
         if (found.passed.length > 0) return found.passed;
@@ -49,26 +58,30 @@ function withPlainHeads(socket: Socket): Socket {
 
 /** `held`: an incomplete head, which is held back until its rest arrives; null: there is none. */
 interface Found {
+  /** Passed or dropped. */
+  interimHeads: number;
   passed: Buffer;
   held: Buffer | null;
 }
 
-function plainHeads(bytes: Buffer): Found {
+/** The first `searched` bytes do not contain the end of a head. */
+function plainHeads(bytes: Buffer, searched: number): Found {
   const passed: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const head = headAt(bytes, at);
-    if (head === null) {
+  for (let at = 0, interimHeads = 0; ; interimHeads++) {
+    const end = mayBeHead(bytes, at) ? headEnd(bytes, Math.max(at, searched - blankLine.length + 1)) : -1;
+    if (end < 0) {
       const rest = bytes.subarray(at);
-      if (rest.length > maxHeldBytes || !mayBeHead(rest)) return { passed: joined(passed, rest), held: null };
-      return { passed: joined(passed), held: rest };
+      if (rest.length > maxHeldBytes || !mayBeHead(bytes, at)) return { interimHeads, passed: joined(passed, rest), held: null };
+      return { interimHeads, passed: joined(passed), held: rest };
     }
     const status = bytes.toString('latin1', at + statusAt, at + statusAt + 3);
     const isInterim = interim.test(status);
-    const isTooLong = isInterim && head.end - at > maxHeldBytes;
-    if (isTooLong || (!isInterim && head.isPlain)) return { passed: joined(passed, bytes.subarray(at)), held: null };
-    if (status !== '100') passed.push(head.isPlain ? bytes.subarray(at, head.end) : plainHead(bytes.toString('latin1', at, head.end)));
-    if (!isInterim) return { passed: joined(passed, bytes.subarray(head.end)), held: null };
-    at = head.end;
+    const isPlain = isPlainHead(bytes, at, end);
+    const isTooLong = isInterim && end - at > maxHeldBytes;
+    if (isTooLong || (!isInterim && isPlain)) return { interimHeads, passed: joined(passed, bytes.subarray(at)), held: null };
+    if (status !== '100') passed.push(isPlain ? bytes.subarray(at, end) : plainHead(bytes.toString('latin1', at, end)));
+    if (!isInterim) return { interimHeads, passed: joined(passed, bytes.subarray(end)), held: null };
+    at = end;
   }
 }
 
@@ -77,28 +90,32 @@ function joined(pieces: readonly Buffer[], last?: Buffer): Buffer {
   return pieces.length === 0 ? last : Buffer.concat([...pieces, last]);
 }
 
-function mayBeHead(bytes: Buffer): boolean {
-  const start = bytes.toString('latin1', 0, beginning.length);
-  return start === beginning.slice(0, start.length);
+function mayBeHead(bytes: Buffer, start: number): boolean {
+  const first = bytes.toString('latin1', start, start + beginning.length);
+  return first === beginning.slice(0, first.length);
 }
 
-/** Where a head ends, and whether undici takes it as it is; null: it is not complete, or no head of HTTP/1. */
-function headAt(bytes: Buffer, start: number): { end: number; isPlain: boolean } | null {
-  if (bytes.toString('latin1', start, start + beginning.length) !== beginning) return null;
-  let isPlain = true;
+/** Behind the first blank line from `from` on, which begins behind a line feed; -1: there is none. */
+function headEnd(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(lineFeed, from); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) {
+    if (bytes[at + 1] === lineFeed) return at + 2;
+    if (bytes[at + 1] === carriageReturn && bytes[at + 2] === lineFeed) return at + 3;
+  }
+  return -1;
+}
+
+/** Whether undici takes a complete head as it is. */
+function isPlainHead(bytes: Buffer, start: number, end: number): boolean {
   let lengths = 0;
   let isFirst = true;
-  for (let at = bytes.indexOf(lineFeed, start); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) {
-    if (bytes[at - 1] !== carriageReturn) isPlain = false;
-    const next = bytes[at + 1];
-    if (next === lineFeed) return { end: at + 2, isPlain: false };
-    if (next === carriageReturn && bytes[at + 2] === lineFeed) return { end: at + 3, isPlain };
-    if (!isFirst && (next === space || next === tab)) isPlain = false;
-    if (next !== undefined && (next | 0x20) === letterC && isLength(bytes, at + 1) && (++lengths > 1 || hasComma(bytes, at + 1)))
-      isPlain = false;
+  for (let at = bytes.indexOf(lineFeed, start); at < end - 1; at = bytes.indexOf(lineFeed, at + 1)) {
+    if (bytes[at - 1] !== carriageReturn || bytes[at + 1] === lineFeed) return false;
+    const next = bytes[at + 1] ?? 0;
+    if (!isFirst && (next === space || next === tab)) return false;
+    if ((next | 0x20) === letterC && isLength(bytes, at + 1) && (++lengths > 1 || hasComma(bytes, at + 1))) return false;
     isFirst = false;
   }
-  return null;
+  return true;
 }
 
 const lengthName = 'content-length:';
