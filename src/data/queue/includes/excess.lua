@@ -19,17 +19,12 @@ local function move_excess(n, destination, failover_targets)
     local entry, id = entries[k][1], entries[k][2][2]
     local m = failover.moves_of(id)
     local place = m.event and failover.candidate(m, failover_targets, false)
-    local is_done, trouble = true, nil
     if place then
-      is_done, trouble = pcall(failover.move, m, n, place, 'queue_limit_exceeded')
-    end
-    if is_done and (place or not m.event) or failover.moved[id] then
+      failover.move_out(n, entry, m, n, place, 'queue_limit_exceeded')
+    elseif not m.event then
       remove_entry(n, entry)
-      gone = gone + 1
     end
-    if not is_done then
-      error(trouble, 0)
-    end
+    gone = gone + ((place or not m.event) and 1 or 0)
   end
   remove_drained(n)
   ring_woken()

@@ -9,6 +9,7 @@
 -- @include "failures-index.lua"
 -- @include "expiry.lua"
 -- @include "../../shard/includes/first-use.lua"
+-- @include "lanes.lua"
 
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. A target
 -- that does not serve (any more) has F.target.moves_on: `a` its destination is disabled, suspended or gone, all its messages move on; `g` the route names it no more,
@@ -255,5 +256,16 @@ on_first_use(failover, function()
     enqueue(candidate, id, m.expires)
     failover.moved[id] = true
     activate(candidate)
+  end
+
+  -- Moves a message out of its lane. Its entry leaves the lane once the message is queued elsewhere, also when an error cuts the move short after that.
+  function failover.move_out(lane, entry, m, from, candidate, why)
+    local is_done, trouble = pcall(failover.move, m, from, candidate, why)
+    if is_done or failover.moved[m.id] then
+      remove_entry(lane, entry)
+    end
+    if not is_done then
+      error(trouble, 0)
+    end
   end
 end)
