@@ -18,14 +18,16 @@ export class GroupedFifo<T> {
     this.#groups.set(group, items);
   }
 
-  shift(): T | undefined {
-    const [first] = this.#groups;
-    if (first === undefined) return undefined;
-    const [group, items] = first;
-    const item = items.shift();
-    this.#groups.delete(group);
-    if (items.size > 0) this.#groups.set(group, items);
-    return item;
+  /** The next one that is wanted. Unwanted ones before it are dropped, and take no turn of their group. */
+  shift(isWanted: (item: T) => boolean): T | undefined {
+    for (const [group, items] of this.#groups) {
+      let item = items.shift();
+      while (item !== undefined && !isWanted(item)) item = items.shift();
+      this.#groups.delete(group);
+      if (items.size > 0) this.#groups.set(group, items);
+      if (item !== undefined) return item;
+    }
+    return undefined;
   }
 
   clear(): void {

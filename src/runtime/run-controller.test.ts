@@ -186,3 +186,30 @@ test('reconciles that wait for nothing do not make one long turn of the event lo
     });
   });
 });
+
+test('a controller with thousands of objects does not hold up another one', async () => {
+  const work = (): void => {
+    const before = process.threadCpuUsage();
+    while (processorMs(before) < 0.5);
+  };
+  const many = start(
+    async () => {
+      work();
+      return {};
+    },
+    { workers: 4 },
+  );
+  const lastIsDone = Promise.withResolvers<number>();
+  let done = 0;
+  const few = start(
+    async () => {
+      work();
+      if (++done === 10) lastIsDone.resolve(many.queue.depth);
+      return {};
+    },
+    { workers: 1 },
+  );
+  for (let i = 0; i < 2000; i++) many.queue.add(`shop/${i}`);
+  for (let i = 0; i < 10; i++) few.queue.add(`shop/${i}`);
+  expect(await lastIsDone.promise).toBeGreaterThan(1000);
+});

@@ -53,8 +53,11 @@ function makeWorker(options: ControllerOptions, underWay: Set<AbortController>, 
   const { queue, clock, kind, metrics, reconcile, deadlineMs } = options;
   const settle = settler(options);
   return async () => {
-    for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
-      for (let rest = restOfTurn(); rest !== null; rest = restOfTurn()) await rest;
+    for (;;) {
+      const rest = restOfTurn();
+      if (rest !== null) await rest;
+      const key = await queue.get();
+      if (key === undefined) return;
       if (stopped.aborted) {
         queue.done(key);
         return;

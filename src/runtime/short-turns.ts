@@ -1,12 +1,32 @@
+import { Fifo } from './fifo.ts';
+
 /** Work of all controllers within one turn of the event loop, in milliseconds. */
 const turnMs = 10;
 let beganMs: number | null = null;
+/** Each has a `releaseNext` that will run. */
+const waiting = new Fifo<() => void>();
 
 /**
- * To be awaited, until it returns null, before each piece of work: null while the turn of the event loop has not lasted for long. A reconcile that finds
- * everything in the caches waits for nothing; thousands of them would otherwise be one turn, in which neither the lease is renewed nor a watch read.
+ * To be awaited, if it is not null, before each piece of work. A reconcile that finds everything in the caches waits for nothing; thousands of them would
+ * otherwise be one turn, in which neither the lease is renewed nor a watch read. Those that wait are served in the order in which they came: a caller
+ * stands behind them, so that a controller with thousands of objects does not hold up the others.
  */
 export function restOfTurn(): Promise<void> | null {
+  const isOver = turnIsOver();
+  if (!isOver && waiting.size === 0) return null;
+  return new Promise((resume) => {
+    waiting.push(resume);
+    if (isOver) setImmediate(releaseNext);
+    else waiting.shift()?.();
+  });
+}
+
+function releaseNext(): void {
+  if (turnIsOver()) setImmediate(releaseNext);
+  else waiting.shift()?.();
+}
+
+function turnIsOver(): boolean {
   const nowMs = performance.now();
   if (beganMs === null) {
     beganMs = nowMs;
@@ -14,5 +34,5 @@ export function restOfTurn(): Promise<void> | null {
       beganMs = null;
     });
   }
-  return nowMs - beganMs < turnMs ? null : new Promise((resolve) => void setImmediate(resolve));
+  return nowMs - beganMs >= turnMs;
 }

@@ -230,3 +230,12 @@ test('namespaces are served in turn, each in the order in which its keys were ad
   queue.done('few/a');
   expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['many/3', 'few/a', 'many/4']);
 });
+
+test('a listed key that changes takes its namespace no turn among the listed ones', async () => {
+  const { queue } = make();
+  for (const key of ['one/a', 'one/b', 'two/a', 'two/b']) queue.add(key, 'initial');
+  queue.add('one/a');
+  const served: (string | undefined)[] = [];
+  for (let i = 0; i < 4; i++) served.push(await queue.get());
+  expect(served).toEqual(['one/a', 'one/b', 'two/a', 'two/b']);
+});

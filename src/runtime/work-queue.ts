@@ -144,10 +144,7 @@ export class WorkQueue {
 
   /** A key whose priority rose, or that was taken through the other lane, has left an entry behind: skipped here. */
   #take(lane: Priority): string | undefined {
-    for (let key = this.#ready[lane].shift(); key !== undefined; key = this.#ready[lane].shift()) {
-      if (this.#dirty.get(key) === lane && !this.#processing.has(key)) return key;
-    }
-    return undefined;
+    return this.#ready[lane].shift((key) => this.#dirty.get(key) === lane && !this.#processing.has(key));
   }
 
   #setTimer(): void {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import { Registry } from 'prom-client';
 import { apiServerClockMetric } from '../../src/cmd/api-server-clock.ts';
@@ -129,5 +129,26 @@ test('objects of which a page would be too large are read in smaller pages, whoe
     await controlPlane.request('PATCH', `/api/v1/namespaces/${name}`, { metadata: { annotations: null } }, 'application/merge-patch+json');
   for (let i = 0; i < 20; i++) await store.list('Namespace');
   expect((await store.list('Namespace')).continueToken).toBeUndefined();
+  await api.close();
+});
+
+test('pages of large objects do not grow with reads of a namespace that has none', async () => {
+  const file = join(directory, 'token');
+  writeFileSync(file, controlPlane.token);
+  const api = new KubernetesApi({ loadKubeConfig: withTokenFile(file), clock: systemClock });
+  const requests = jest.spyOn(api, 'request');
+  const store = new KubernetesStore({ api, clock: systemClock });
+  for (let i = 0; i < 40; i++)
+    await controlPlane.request('POST', '/api/v1/namespaces/default/secrets', {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `large-${i}`, annotations: { note: 'x'.repeat(250_000) } },
+    });
+  expect((await store.list('Secret')).continueToken).toBeDefined();
+  requests.mockClear();
+  for (let i = 0; i < 5; i++) expect((await store.list('Secret', { namespace: 'kube-public' })).items).toEqual([]);
+  const limits = requests.mock.calls.map(([, , options]) => options?.query?.['limit']);
+  expect(limits).toEqual(Array(5).fill(limits[0]));
+  expect(limits[0]).toBeLessThan(40);
   await api.close();
 });

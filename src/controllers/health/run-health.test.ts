@@ -4,6 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import type { CircuitState } from '../../core/circuit.ts';
+import { idAnnotation } from '../../core/ids.ts';
 import type { CircuitTransition } from '../../data/queue/circuits.ts';
 import { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
@@ -131,4 +132,34 @@ test('so is the next one of an object whose status was written half a minute bef
   become('half_open');
   await clock.advance(60_000);
   await expectPromptWrites('half_open', changedAtMs, 2);
+});
+
+const shop = { namespace, name: 'shop' };
+const stateOf = async (name: string): Promise<CircuitState | undefined> =>
+  (await store.get('Destination', { namespace, name })).status?.circuit?.state;
+
+/** A destination that claims the id of `shop`, whose circuit is open. */
+async function claimId(): Promise<void> {
+  await lead(1);
+  become('open');
+  await clock.advance(10_000);
+  const metadata = { namespace, name: 'renamed', annotations: { [idAnnotation]: destinationId } };
+  await store.apply({ kind: 'Destination', metadata, spec: { http: { url: 'https://shop.example/' } } }, manager);
+  await clock.advance(60_000);
+  expect([await stateOf('shop'), await stateOf('renamed')]).toEqual(['open', undefined]);
+}
+
+test('the circuit of a destination that was renamed with its id stays in the status', async () => {
+  await claimId();
+  await store.delete('Destination', shop);
+  await clock.advance(60_000);
+  expect(await stateOf('renamed')).toBe('open');
+});
+
+test('an id that a destination no longer claims takes its circuit along to the next one', async () => {
+  await claimId();
+  const annotations = { [idAnnotation]: `dst_${'a'.repeat(26)}` };
+  await store.apply({ kind: 'Destination', metadata: { ...shop, annotations }, spec: { http: { url: 'https://shop.example/' } } }, manager);
+  await clock.advance(60_000);
+  expect([await stateOf('shop'), await stateOf('renamed')]).toEqual(['closed', 'open']);
 });

@@ -12,7 +12,7 @@ import type { ResourceCache } from '../../store/cache.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { EventRecorder } from '../event-recorder.ts';
-import { idOf, mayHaveItsId } from '../held-ids.ts';
+import { idOf, isLive, mayHaveItsId } from '../held-ids.ts';
 import { BrokenCircuits, type CircuitTarget } from './broken-circuits.ts';
 import { circuitDetail } from './circuit-detail.ts';
 import { type HealthKind, HealthReconciler } from './health-reconciler.ts';
@@ -66,11 +66,13 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
   };
   const unfollow = endKinds.map((kind) =>
     caches[kind].onChange((_, { before, after }) => {
-      if (before === undefined || after !== undefined) return;
+      if (before === undefined) return;
       const id = idOf(kind, before);
-      // Another object has it where the deleted one only claimed it.
-      if (caches[kind].getById(id) !== undefined) return;
-      look(broken.forget(id));
+      if (after !== undefined && idOf(kind, after) === id && isLive(after) === isLive(before)) return;
+      // An id goes to the next one of the objects that claim it, and its circuits with it.
+      const isGone = caches[kind].getById(id) === undefined;
+      look(isGone ? broken.forget(id) : [id]);
+      if (after !== undefined) look([idOf(kind, after)]);
       metrics.showCircuits(broken.counts());
     }),
   );

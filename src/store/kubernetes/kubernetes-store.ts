@@ -79,14 +79,14 @@ export class KubernetesStore implements ResourceStore, SecretStore {
   }
 
   async list<K extends Kind>(kind: K, query: ListQuery = {}): Promise<Page<K>> {
-    const { metadata, items } = listSchema.parse(await this.#listed(kind, query));
+    const { metadata, items } = await this.#listed(kind, query);
     const page: Page<K> = { items: (items ?? []).map((item) => toObject(kind, item)), version: metadata.resourceVersion as Version };
     if (metadata.continue !== undefined && metadata.continue !== '') page.continueToken = metadata.continue;
     return page;
   }
 
   /** A page with as many objects as fit into one: fewer after a page of large ones, and more again with the next ones. */
-  async #listed(kind: Kind, { namespace, limit: asked = pageLimit, continueToken }: ListQuery): Promise<unknown> {
+  async #listed(kind: Kind, { namespace, limit: asked = pageLimit, continueToken }: ListQuery): Promise<z.infer<typeof listSchema>> {
     for (;;) {
       const known = this.#pageLimits.get(kind) ?? pageLimit;
       const limit = Math.min(asked, known);
@@ -97,8 +97,10 @@ export class KubernetesStore implements ResourceStore, SecretStore {
           ...(limit > 1 && { maxBytes: maxPageBytes }),
           ...(kind === 'Secret' && { accept: metadataAccept('PartialObjectMetadataList') }),
         });
-        if (limit === known) this.#pageLimits.set(kind, Math.min(pageLimit, limit + Math.ceil(limit / 4)));
-        return answer;
+        const list = listSchema.parse(answer);
+        // A page with fewer objects does not show that as many as the limit fit into one.
+        if (limit === known && list.items?.length === limit) this.#pageLimits.set(kind, Math.min(pageLimit, limit + Math.ceil(limit / 4)));
+        return list;
       } catch (error) {
         if (!(error instanceof AnswerTooLargeError)) throw error;
         this.#pageLimits.set(kind, Math.floor(limit / 4) || 1);
