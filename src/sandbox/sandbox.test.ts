@@ -339,18 +339,20 @@ test('too many transforms of one organization are refused, and others are taken'
   }
 });
 
-test('the payloads of one organization that wait are bounded in bytes, and others are taken', async () => {
+test('the payloads of one route that wait are bounded in bytes, and others are taken', async () => {
   const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const payload = Buffer.alloc(1_048_576, 'x');
     const many = Array.from({ length: 66 }, () =>
-      small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, { ...event(), payload }),
+      small.transform({ organization: 'org_a', part: 'rte_a' }, { type: 'jsonata', code: '1' }, { ...event(), payload }),
     );
     const answers = await Promise.allSettled([
       ...many,
+      small.transform({ organization: 'org_a', part: 'rte_b' }, { type: 'jsonata', code: '1' }, event()),
       small.transform({ organization: 'org_b' }, { type: 'jsonata', code: '1' }, event()),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 65 }, () => 'fulfilled'), 'rejected', 'fulfilled']);
+    const statuses = [...Array.from({ length: 65 }, () => 'fulfilled'), 'rejected', 'fulfilled', 'fulfilled'];
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
     expect(answers[65]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
   } finally {
     small.close();
