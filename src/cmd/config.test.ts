@@ -174,7 +174,7 @@ describe('the configuration', () => {
       /POSTHORN_PUBLIC_URL: is required with POSTHORN_MAIL_CONFIRMATION/,
     ],
     ['fewer e-mails than one channel may need', { POSTHORN_MAILS_PER_DAY: '49' }, /POSTHORN_MAILS_PER_DAY: must be between 50/],
-    ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /give one/],
+    ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /set one of them/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
   ])('the configuration refuses %s', (_, variables, complaint) => {
     const mistakes = mistakesOf(() => readConfig('api', { ...needed, ...variables })).join('\n');

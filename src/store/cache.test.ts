@@ -162,7 +162,7 @@ test('a list by age holds those of its namespace, follows every change, and thos
   expect(cache.newestFirst('shop')[2]?.metadata.resourceVersion).toBe('9');
 });
 
-test('of those that claim an id the oldest of each namespace is known after every change', () => {
+test('the oldest object of each namespace that claims an id is known after every change', () => {
   const id = resourceId('rte_', route('a', 1).metadata);
   const claim = fc.record({
     name: fc.constantFrom('a', 'b', 'c', 'd'),

@@ -25,7 +25,7 @@ describe('a member by which JSONata knows values of its own', () => {
     ['outerWrapper', 'payload.$', { outerWrapper: 'x', 0: 'replaced' }],
     ['outerWrapper', 'payload.*', [{ outerWrapper: {}, a: 1 }]],
   ])('%s is refused whatever the expression: %s', async (name, code, payload) => {
-    await expect(run(code, payload)).rejects.toThrow(`The event has a member ${name}, which JSONata takes for a mark of its own`);
+    await expect(run(code, payload)).rejects.toThrow(`The event has a member ${name}, which JSONata reserves for itself`);
   });
 
   test.each(['_jsonata_lambda', '_jsonata_function', 'tupleStream', 'outerWrapper'])('%s is refused in metadata', async (name) => {
