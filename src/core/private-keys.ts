@@ -3,6 +3,9 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 /** A signature takes the cube of it: 20 ms of the event loop with 4096 bits, 150 ms with 8192, half a minute with 40,000. */
 const maxRsaBits = 4096;
 
+/** Heads of the parts of a key for PSS, the public exponent, and the hashes that it signs with. */
+const maxRestOfPssBytes = 256;
+
 /** Its text says how often a password is hashed to decrypt it: OpenSSL does that many times, up to minutes, also where there is no password. */
 const encrypted = /-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type:[^\n]*ENCRYPTED/;
 
@@ -20,6 +23,7 @@ export function costlyKeyProblem(pem: string): string | null {
   }
   switch (key.asymmetricKeyType) {
     case 'rsa':
+    case 'rsa-pss':
       return hasUsualRsaParts(key) ? null : `is an RSA key of more than ${maxRsaBits} bits, or with parts that are longer than its modulus`;
     case 'ec':
       return key.asymmetricKeyDetails?.namedCurve === undefined ? 'is a key of a curve without a name' : null;
@@ -35,10 +39,16 @@ export function costlyKeyProblem(pem: string): string | null {
 function hasUsualRsaParts(key: KeyObject): boolean {
   const { modulusLength = Number.POSITIVE_INFINITY } = key.asymmetricKeyDetails ?? {};
   if (modulusLength > maxRsaBits) return false;
+  if (key.asymmetricKeyType === 'rsa-pss') return hasUsualLength(key, modulusLength / 8);
   try {
-    const { n = '', d, p, q, dp, dq, qi } = key.export({ format: 'jwk' });
-    return [d, p, q, dp, dq, qi].every((part) => part !== undefined && part.length <= n.length);
+    const { n = '', e, d, p, q, dp, dq, qi } = key.export({ format: 'jwk' });
+    return [e, d, p, q, dp, dq, qi].every((part) => part !== undefined && part.length <= n.length);
   } catch {
     return false;
   }
+}
+
+/** A key for PSS has no JWK. Its DER holds the modulus, an exponent as long, five parts of half the length, and little besides. */
+function hasUsualLength(key: KeyObject, modulusBytes: number): boolean {
+  return key.export({ format: 'der', type: 'pkcs8' }).length <= 4.5 * modulusBytes + maxRestOfPssBytes;
 }

@@ -24,6 +24,14 @@ export function rsaKeyOfBits(bits: number, own: Partial<RsaParts> = {}): string 
   }
 }
 
+/** An RSA key in PEM as one that only signs with PSS, with any hash. */
+export function pssOf(rsaKey: string): string {
+  const bytes = Buffer.from(rsaKey.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+  const identifier = derOf(0x30, derOf(0x06, Buffer.from('2a864886f70d01010a', 'hex')));
+  const key = derOf(0x30, Buffer.concat([derOf(0x02, Buffer.from([0])), identifier, derOf(0x04, bytes)]));
+  return `-----BEGIN PRIVATE KEY-----\n${key.toString('base64')}\n-----END PRIVATE KEY-----\n`;
+}
+
 /** A key in PEM that is encrypted with an empty password, which is hashed so many times. */
 export function encryptedKey(iterations: number): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

@@ -8,8 +8,11 @@ import type { ReadyPlan } from '../plans/delivery-plan.ts';
 import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
 
-/** Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. Three quarters of each hold the largest payload. */
-export const payloadRoomMiB = { all: 128, ofOrganization: 96, ofTarget: 64 };
+/**
+ * Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. An organization gets all but the last quarter, which
+ * it leaves to others, and one target of it no more than `ofTarget`.
+ */
+export const payloadRoomMiB = { all: 128, ofOrganization: 128, ofTarget: 64 };
 
 /** A job that takes longer to prepare is requeued: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;

@@ -108,6 +108,16 @@ test('Payloads above 1 MiB for a target that hangs leave memory to those for ano
   await suite.becomes(messageId(sibling), { status: 'delivered' });
 }, 120_000);
 
+test('An organization that is alone has 96 MiB of large payloads in memory of a worker.', async () => {
+  const hanging = await receiver(() => undefined);
+  for (const id of ['dst_a', 'dst_b'])
+    suite.registry.put('destination', destinationRecord({ url: hanging.url, timeoutMs: 300_000 }, { id }));
+  suite.registry.put('route', routeRecord({ destinations: ['dst_a', 'dst_b'].map((id) => ({ id, shard: 0 })) }));
+  worker({ concurrency: 64 });
+  for (const id of ['dst_a', 'dst_a', 'dst_b', 'dst_b']) await send({ payload: largePayload(24 * mebibyte), destinations: [id] });
+  await hanging.arrived(4, 60_000);
+}, 120_000);
+
 describe('a transform of a payload above 1 MiB', () => {
   beforeEach(() => suite.registry.put('route', routeRecord({ transformId: 'trf_a' })));
 
