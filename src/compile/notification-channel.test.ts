@@ -57,4 +57,13 @@ describe('a NotificationChannel', () => {
     expect(refusal?.reason).toBe(reason);
     expect(refusal?.message).not.toContain('canary');
   });
+
+  test.each<[number, string | undefined]>([
+    [10, undefined],
+    [11, 'the value behind spec.webhook.signingSecretRef contains more than 10 secrets and keys'],
+  ])('a NotificationChannel with %i signing secrets behind its reference has the refusal %j', (count, message) => {
+    const secrets = Array.from({ length: count }, () => `whsec_${randomBytes(24).toString('base64')}`);
+    const spec: SpecInputOf<'NotificationChannel'> = { type: 'webhook', webhook: { url: 'https://a.example/', signingSecretRef: ref } };
+    expect(compiled(spec, { field: 'signingSecrets', value: secrets.join('\n') }).refusal?.message).toBe(message);
+  });
 });

@@ -4,7 +4,7 @@ import { plainSecret } from '../core/plain-secret.ts';
 import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
+import { listedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from '../core/standard-webhooks-secrets.ts';
 import { headerValue } from '../resources/http-header.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { notificationChannel as definition } from '../resources/notification-channel.ts';
@@ -102,8 +102,10 @@ function compileWebhook(
   }
   const secret = secrets.find(({ field }) => field === 'signingSecrets');
   const signingSecrets = secret === undefined ? [] : standardWebhooksSecrets(secret.value);
-  if (signingSecrets === null)
-    return refuse('InvalidSigningSecret', `the value behind spec.webhook.signingSecretRef is not ${standardWebhooksSecretRule}`);
+  if (signingSecrets === null) {
+    const problem = listedSecrets(secret?.value ?? '') === null ? tooManySecrets : `is not ${standardWebhooksSecretRule}`;
+    return refuse('InvalidSigningSecret', `the value behind spec.webhook.signingSecretRef ${problem}`);
+  }
   return {
     record: {
       type: 'webhook',

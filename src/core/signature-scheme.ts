@@ -1,5 +1,5 @@
 import { type Ed25519Key, ed25519Key, publicKeyPrefix, signingKeyPrefix, signingKeyRule } from './ed25519-keys.ts';
-import { listedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from './standard-webhooks-secrets.ts';
+import { listedSecrets, maxListedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from './standard-webhooks-secrets.ts';
 
 /** Which signatures requests carry: `hmac-sha256` is v1 of Standard Webhooks, `ed25519` is v1a, `both` is one header with both. */
 export const signatureSchemes = ['hmac-sha256', 'ed25519', 'both'] as const;
@@ -59,4 +59,21 @@ export function signingSecretsIn(value: string): SigningSecrets | { problem: str
 /** The texts of those that sign under the scheme, the current one of each kind before its earlier ones. */
 export function signingTexts({ secrets, keys }: SigningSecrets, scheme: SignatureScheme): string[] {
   return [...(scheme === 'ed25519' ? [] : secrets), ...(scheme === 'hmac-sha256' ? [] : keys.map(({ text }) => text))];
+}
+
+/**
+ * Opens the texts that `signingTexts` returned. Of each kind the first ones alone, as many as a value may list: records of earlier releases may have thousands,
+ * of which few are opened.
+ */
+export function openedSigningTexts(sealed: readonly string[], open: (sealed: string) => string): string[] {
+  if (sealed.length <= maxListedSecrets) return sealed.map(open);
+  let [firstKey, end] = [0, sealed.length];
+  while (firstKey < end) {
+    const middle = Math.floor((firstKey + end) / 2);
+    const [text = ''] = sealed.slice(middle, middle + 1).map(open);
+    if (text.startsWith(signingKeyPrefix)) end = middle;
+    else firstKey = middle + 1;
+  }
+  const secrets = sealed.slice(0, Math.min(firstKey, maxListedSecrets));
+  return [...secrets, ...sealed.slice(firstKey, firstKey + maxListedSecrets)].map(open);
 }

@@ -104,6 +104,22 @@ describe('a destination', () => {
     expect(later.map(({ headers }) => headers['webhook-id'] === id)).toEqual([true, false]);
   });
 
+  test('a destination with more secrets than a value may list, as in records of an earlier release, still signs with its newest keys', async () => {
+    const to = await receiver();
+    const secrets = Array.from({ length: 25 }, (_, i) => `whsec_${Buffer.alloc(32, i).toString('base64')}`);
+    suite.registry.put('destination', record(to.url, [...secrets, key, oldKey]));
+    worker();
+    await send();
+    const [request] = await to.arrived(1);
+    if (request === undefined) throw new Error('nothing arrived');
+    expect(versions(request)).toEqual([...Array.from({ length: 10 }, () => 'v1'), 'v1a', 'v1a']);
+    expect([verifies(request, secrets[0] ?? ''), verifiesV1a(request, publicKey), verifiesV1a(request, oldPublicKey)]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
   test('a message that fails over is signed with the key of the destination that it comes to, over the output of the transform', async () => {
     const [from, to] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     suite.registry.put('destination', record(from.url, [oldKey]));

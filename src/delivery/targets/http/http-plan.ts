@@ -7,8 +7,8 @@ import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/record
 import { describesPayload } from '../../../core/reserved-headers.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { openedSigningTexts } from '../../../core/signature-scheme.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
-import { maxListedSecrets } from '../../../core/standard-webhooks-secrets.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { httpTarget } from './http-target.ts';
 import { ownTemplates } from './own-templates.ts';
@@ -94,8 +94,7 @@ function openedSecrets(
   http: HttpDestinationRecord['http'],
 ): { headers: DestinationHeaders; tls: ConnectionRules['tls']; secrets: string[]; secretNames: string[] } | null {
   try {
-    // Records of earlier releases may have more.
-    const signingSecrets = http.signingSecrets.slice(0, maxListedSecrets).map((secret) => open(secret, 'signingSecrets'));
+    const signingSecrets = openedSigningTexts(http.signingSecrets, (secret) => open(secret, 'signingSecrets'));
     const auth = openedAuth(http.auth, open);
     const own = openedHeaders(http.headers, (sealed) => open(sealed, 'headerValue'));
     const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};

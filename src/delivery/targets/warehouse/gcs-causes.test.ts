@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from '@jest/globals';
 import { Agent } from 'undici';
 import { systemClock } from '../../../runtime/system-clock.ts';
@@ -11,6 +12,13 @@ import { upload } from './upload.ts';
 const json = (status: number, body: object): RequestListener => {
   return (_, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 };
+
+const text = 'x'.repeat(33 * 1024);
+const tooLarge = { type: 'error', error: expect.objectContaining({ message: 'the connection to the store failed' }) };
+/** Sends until the connection ends. */
+function endless(response: ServerResponse): void {
+  if (!response.destroyed) response.write(text, () => endless(response));
+}
 
 test.each<[string, RequestListener, object]>([
   [
@@ -25,6 +33,13 @@ test.each<[string, RequestListener, object]>([
     json(200, {}),
     { type: 'error', error: expect.objectContaining({ message: expect.stringMatching(/^the upload failed: .+/) }) },
   ],
+  ['answers with more than 32 KiB', json(403, { error: { code: 403, text } }), tooLarge],
+  [
+    'answers with little that decompresses to more than 32 KiB',
+    (_, response) => response.writeHead(403, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(gzipSync(`"${text}"`)),
+    tooLarge,
+  ],
+  ['answers without an end', (_, response) => endless(response.writeHead(403, { 'content-type': 'application/json' })), tooLarge],
 ])('an upload to a store of Google that %s says why', async (_, listener, expected) => {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');

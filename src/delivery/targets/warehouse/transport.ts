@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { type Dispatcher, fetch, type RequestInit, request } from 'undici';
+import { Response as BoundedResponse, type Dispatcher, fetch, type RequestInit, request } from 'undici';
 
 /** A request as the SDKs of the stores make it. */
 export interface StoreRequest {
@@ -52,20 +52,13 @@ export class Transport {
       const options = { method, headers: { ...headers }, body, dispatcher: this.#dispatcher, signal: this.signal };
       for (const name of Object.keys(options.headers)) if (ownHeaders.has(name.toLowerCase())) delete options.headers[name];
       const response = await request(url, options);
-      const chunks: Buffer[] = [];
-      let size = 0;
-      for await (const chunk of response.body) {
-        size += chunk.length;
-        if (size > maxBodyBytes) throw new Error('the answer of the store is too large');
-        chunks.push(chunk);
-      }
       const found = Object.entries(response.headers).map(([name, value]): [string, string] => [name.toLowerCase(), String(value)]);
-      const answer = { status: response.statusCode, headers: Object.fromEntries(found), body: Buffer.concat(chunks) };
+      const answer = { status: response.statusCode, headers: Object.fromEntries(found), body: await boundedBody(response.body) };
       return { outcome: answer, status: answer.status, retryAfter: answer.headers['retry-after'] ?? null };
     });
   }
 
-  /** The same as a `fetch`. */
+  /** The same as a `fetch`, which returns once the body is there. */
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const url = input instanceof Request ? input.url : input;
     const signal = init.signal == null ? this.signal : AbortSignal.any([init.signal, this.signal]);
@@ -73,7 +66,9 @@ export class Transport {
     const options = { ...(init as RequestInit), dispatcher: this.#dispatcher, redirect: 'manual' as const, signal };
     return await this.#watch(async () => {
       const response = await fetch(url, options);
-      return { outcome: response as unknown as Response, status: response.status, retryAfter: response.headers.get('retry-after') };
+      const body = response.body === null ? null : await boundedBody(response.body);
+      const answer = new BoundedResponse(body, { status: response.status, statusText: response.statusText, headers: response.headers });
+      return { outcome: answer as unknown as Response, status: response.status, retryAfter: response.headers.get('retry-after') };
     });
   };
 
@@ -89,6 +84,17 @@ export class Transport {
       throw error;
     }
   }
+}
+
+async function boundedBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBodyBytes) throw new Error('the answer of the store is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** `fetch` wraps the cause in an error without details. */

@@ -19,6 +19,16 @@ test('a signing secret that the API takes is one that the controller takes, and 
   );
 });
 
+test.each([signingSecretsOrMask, signingKeysOrMask])(
+  'a field for signing secrets takes ten of them, and says of more that they are too many',
+  (field) => {
+    const listed = (count: number): string =>
+      Array.from({ length: count }, () => `whsec_${Buffer.alloc(24, 7).toString('base64')}`).join(' ');
+    expect(field.safeParse(listed(10)).success).toBe(true);
+    expect(field.safeParse(listed(11)).error?.issues.map(({ message }) => message)).toEqual(['contains more than 10 secrets and keys']);
+  },
+);
+
 const seeds = fc
   .uint8Array({ minLength: 30, maxLength: 66 })
   .map((bytes) => `whsk_${Buffer.from(bytes).toString('base64')}`)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maskPattern } from '../../../core/masking.ts';
 import { signingSecretRule } from '../../../core/signature-scheme.ts';
-import { standardWebhooksSecretRule } from '../../../core/standard-webhooks-secrets.ts';
+import { listedSecrets, standardWebhooksSecretRule, tooManySecrets } from '../../../core/standard-webhooks-secrets.ts';
 
 const digit = '[A-Za-z0-9+/]';
 /** Base64 of 24 to 64 bytes that has no bits left over, as `standardWebhooksSecrets` takes it. */
@@ -18,6 +18,7 @@ export const signingSecretsOrMask = z
   .string()
   .max(1000)
   .regex(listOrMask(secret), `must be ${standardWebhooksSecretRule}`)
+  .refine(isShortList, tooManySecrets)
   .meta({ id: 'SigningSecrets', description: `${standardWebhooksSecretRule}; ${several}.` });
 
 /** The same where Ed25519 keys sign, too. */
@@ -25,8 +26,13 @@ export const signingKeysOrMask = z
   .string()
   .max(1000)
   .regex(listOrMask(secretOrKey), `must be ${signingSecretRule}`)
+  .refine(isShortList, tooManySecrets)
   .meta({ id: 'SigningKeys', description: `${signingSecretRule}; ${several}.` });
 
 function listOrMask(item: string): RegExp {
   return new RegExp(String.raw`^(?:\s*${item}(?:\s+${item})*\s*|${maskPattern})$`, 'u');
+}
+
+function isShortList(value: string): boolean {
+  return listedSecrets(value) !== null;
 }
