@@ -1,5 +1,11 @@
 import { type Ed25519Key, ed25519Key, publicKeyPrefix, signingKeyPrefix, signingKeyRule } from './ed25519-keys.ts';
-import { listedSecrets, maxListedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from './standard-webhooks-secrets.ts';
+import {
+  listedSecrets,
+  maxListedSecrets,
+  standardWebhooksSecretRule,
+  standardWebhooksSecrets,
+  tooManySecrets,
+} from './standard-webhooks-secrets.ts';
 
 /** Which signatures requests carry: `hmac-sha256` is v1 of Standard Webhooks, `ed25519` is v1a, `both` is one header with both. */
 export const signatureSchemes = ['hmac-sha256', 'ed25519', 'both'] as const;
