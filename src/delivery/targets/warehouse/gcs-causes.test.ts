@@ -17,7 +17,9 @@ const text = 'x'.repeat(33 * 1024);
 const tooLarge = { type: 'error', error: expect.objectContaining({ message: 'the connection to the store failed' }) };
 /** Sends until the connection ends. */
 function endless(response: ServerResponse): void {
-  if (!response.destroyed) response.write(text, () => endless(response));
+  response.write(text, (error) => {
+    if (error == null) setImmediate(endless, response);
+  });
 }
 
 test.each<[string, RequestListener, object]>([
