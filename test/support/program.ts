@@ -90,9 +90,27 @@ function ofDockerfile(pattern: RegExp): string {
 
 /** Child processes of `parent`, whose command ends with `command`. */
 export function childPids(parent: number, command = ''): number[] {
-  const { stdout } = spawnSync('ps', ['-o', 'pid=,args=', '--ppid', String(parent)], { encoding: 'utf8' });
-  const lines = stdout.split('\n').filter((line) => line !== '' && line.trimEnd().endsWith(command));
-  return lines.map((line) => Number.parseInt(line, 10));
+  return childrenOf(parent)
+    .filter(({ identity }) => identity.endsWith(command))
+    .map(({ pid }) => pid);
+}
+
+/** `identity`: start time and command. The system gives the id of a process that has ended to another one. */
+interface Child {
+  pid: number;
+  identity: string;
+}
+
+function childrenOf(parent: number): Child[] {
+  return parent > 0 ? listed(['--ppid', String(parent)]) : [];
+}
+
+function listed(selection: readonly string[]): Child[] {
+  const { stdout } = spawnSync('ps', ['-ww', '-o', 'pid=,lstart=,args=', ...selection], { encoding: 'utf8' });
+  return stdout
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(.*\S)/.exec(line))
+    .flatMap((found) => (found === null ? [] : [{ pid: Number(found[1]), identity: found[2] ?? '' }]));
 }
 
 /**
@@ -115,13 +133,14 @@ export function startProgram(args: readonly string[], environment: Record<string
   child.once('close', () => (closed = true));
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   /** What a killed program leaves running: the redis-server of standalone. */
-  let left: number[] = [];
+  let left: Child[] = [];
   const kill = (): void => {
-    left = childPids(child.pid ?? 0);
+    left = childrenOf(child.pid ?? 0);
     child.kill('SIGKILL');
   };
   const killLeft = (): void => {
-    for (const pid of left.splice(0)) killIfAlive(pid);
+    for (const { pid, identity } of left.splice(0))
+      if (listed(['-p', String(pid)]).some((now) => now.identity === identity)) killIfAlive(pid);
   };
   const killAtExit = (): void => {
     kill();
