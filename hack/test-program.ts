@@ -66,7 +66,8 @@ if (!existsSync(directory)) {
   const made = `${directory}.new-${process.pid}`;
   mkdirSync(bundles, { recursive: true });
   for (const former of readdirSync(bundles).map((name) => join(bundles, name)))
-    if (Date.now() - statSync(former).mtimeMs > unusedMs) rmSync(former, { recursive: true, force: true });
+    if (Date.now() - (statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > unusedMs)
+      rmSync(former, { recursive: true, force: true });
   await bundleInto(made, directory);
   try {
     renameSync(made, directory);

@@ -4,7 +4,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 const maxRsaBits = 4096;
 
 /** Heads of the parts of a key for PSS, the public exponent, and the hashes that it signs with. */
-const maxRestOfPssBytes = 256;
+const maxRestBytes = 256;
 
 /** Its text says how often a password is hashed to decrypt it: OpenSSL does that many times, up to minutes, also where there is no password. */
 const encrypted = /-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type:[^\n]*ENCRYPTED/;
@@ -39,7 +39,9 @@ export function costlyKeyProblem(pem: string): string | null {
 function hasUsualRsaParts(key: KeyObject): boolean {
   const { modulusLength = Number.POSITIVE_INFINITY } = key.asymmetricKeyDetails ?? {};
   if (modulusLength > maxRsaBits) return false;
-  if (key.asymmetricKeyType === 'rsa-pss') return hasUsualLength(key, modulusLength / 8);
+  if (!hasUsualLength(key, modulusLength / 8)) return false;
+  // There is no JWK of it.
+  if (key.asymmetricKeyType === 'rsa-pss') return true;
   try {
     const { n = '', e, d, p, q, dp, dq, qi } = key.export({ format: 'jwk' });
     return [e, d, p, q, dp, dq, qi].every((part) => part !== undefined && part.length <= n.length);
@@ -48,7 +50,7 @@ function hasUsualRsaParts(key: KeyObject): boolean {
   }
 }
 
-/** A key for PSS has no JWK. Its DER holds the modulus, an exponent as long, five parts of half the length, and little besides. */
+/** The DER holds the modulus, an exponent as long, five parts of half the length, or more that are shorter, and little besides. */
 function hasUsualLength(key: KeyObject, modulusBytes: number): boolean {
-  return key.export({ format: 'der', type: 'pkcs8' }).length <= 4.5 * modulusBytes + maxRestOfPssBytes;
+  return key.export({ format: 'der', type: 'pkcs8' }).length <= 4.5 * modulusBytes + maxRestBytes;
 }

@@ -64,15 +64,23 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
       for (const kind of healthKinds)
         for (const { metadata } of caches[kind].byIndex(indexes.id, id)) queues[kind].add(formatKey(metadata));
   };
+  // Thousands may claim one id.
+  const lookAtOldest = (id: string, exceptUid: string | undefined): void => {
+    for (const kind of healthKinds)
+      for (const { metadata } of caches[kind].oldestWithId(id, exceptUid)) queues[kind].add(formatKey(metadata));
+  };
   const unfollow = endKinds.map((kind) =>
     caches[kind].onChange((_, { before, after }) => {
       if (before === undefined) return;
       const id = idOf(kind, before);
       if (after !== undefined && idOf(kind, after) === id && isLive(after) === isLive(before)) return;
       // An id goes to the next one of the objects that claim it, and its circuits with it.
-      const isGone = caches[kind].getById(id) === undefined;
-      look(isGone ? broken.forget(id) : [id]);
-      if (after !== undefined) look([idOf(kind, after)]);
+      if (caches[kind].getById(id) === undefined) look(broken.forget(id));
+      else lookAtOldest(id, before.metadata.uid);
+      if (after !== undefined) {
+        if (kind !== 'NotificationChannel') queues[kind].add(formatKey(after.metadata));
+        lookAtOldest(idOf(kind, after), after.metadata.uid);
+      }
       metrics.showCircuits(broken.counts());
     }),
   );

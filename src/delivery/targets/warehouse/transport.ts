@@ -67,7 +67,7 @@ export class Transport {
     return await this.#watch(async () => {
       const response = await fetch(url, options);
       const body = response.body === null ? null : await boundedBody(response.body);
-      const answer = new BoundedResponse(body, { status: response.status, statusText: response.statusText, headers: response.headers });
+      const answer = new BoundedResponse(body, { status: response.status, headers: response.headers });
       return { outcome: answer as unknown as Response, status: response.status, retryAfter: response.headers.get('retry-after') };
     });
   };
