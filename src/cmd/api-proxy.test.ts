@@ -271,6 +271,25 @@ test('a client that has a thousand requests under way leaves places to others, a
   }
 });
 
+test('clients that hang up while the API responds end nothing but their own requests', async () => {
+  const leaving = new Map<string, Socket>();
+  await serve(({ url = '' }, outgoing) => {
+    // The proxy reads the end of the connection and the response in one turn of its event loop.
+    leaving.get(url)?.destroy();
+    outgoing.end('ok');
+  });
+  const hangUp = async (url: string): Promise<void> => {
+    const client = connect(port, '127.0.0.1');
+    clients.push(client);
+    leaving.set(url, client);
+    await once(client, 'connect');
+    client.resume().write(`GET ${url} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    await once(client, 'close');
+  };
+  await Promise.all(Array.from({ length: 100 }, (_, i) => hangUp(`/api/routes/${i}`)));
+  expect(await sendRaw('GET /api/routes HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1.1 200 [\s\S]*ok/);
+});
+
 test('what the API sends of an answer that stays open arrives at once, and the API is notified when the client has gone', async () => {
   let gone = false;
   await serve((_incoming, outgoing) => {

@@ -61,7 +61,10 @@ export function apiProxy(
       return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header contains a character that is not allowed.'));
     }
     // The server may leave half-closed connections open; the API stops working for a client that has gone.
-    const hangUp = (): void => void outgoing.destroy();
+    const hangUp = (): void => {
+      outgoing.destroy();
+      passed.destroy();
+    };
     incoming.socket.setMaxListeners(0).once('end', hangUp);
     outgoing.once('close', () => {
       incoming.socket.off('end', hangUp);
@@ -82,6 +85,8 @@ export function apiProxy(
 }
 
 function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
+  // Its client has gone: nothing can be written to it.
+  if (outgoing.destroyed) return void answer.destroy();
   // Announces that no further request is read on this connection.
   if (answer.headers.connection?.toLowerCase() === 'close') outgoing.setHeader('Connection', 'close');
   outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer));
