@@ -37,6 +37,11 @@ test.each<[what: string, key: () => string, problem: RegExp]>([
   ['an RSA key of 2048 bits with a longer exponent', () => rsaKeyOfBits(2048, { d: longExponent }), /longer than its modulus/],
   ['an RSA key of 2048 bits with a longer exponent of a prime', () => rsaKeyOfBits(2048, { dp: longExponent }), /longer than its modulus/],
   ['an RSA key of 2048 bits with a longer public exponent', () => rsaKeyOfBits(2048, { e: longExponent }), /longer than its modulus/],
+  [
+    'an RSA key of 2048 bits with a third prime that is longer',
+    () => rsaKeyOfBits(2048, {}, { r: longExponent, d: longExponent, t: 3n }),
+    /longer than its modulus/,
+  ],
   ['an RSA key for PSS alone of 8192 bits', () => pssOf(rsaKeyOfBits(8192)), /RSA key of more than 4096 bits/],
   [
     'an RSA key for PSS alone of 2048 bits with a longer exponent',

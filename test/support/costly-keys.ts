@@ -11,15 +11,23 @@ interface RsaParts {
   qi: bigint;
 }
 
+/** A third prime. */
+interface OtherPrime {
+  r: bigint;
+  d: bigint;
+  t: bigint;
+}
+
 /** An RSA key in PEM whose primes are no primes: it signs nothing that verifies, and takes as long. `own`: parts in place of those that belong together. */
-export function rsaKeyOfBits(bits: number, own: Partial<RsaParts> = {}): string {
+export function rsaKeyOfBits(bits: number, own: Partial<RsaParts> = {}, other: OtherPrime | null = null): string {
   for (;;) {
     const [p, q] = [oddOfBits(bits / 2), oddOfBits(bits / 2)];
     const [d, qi] = [inverse(65_537n, (p - 1n) * (q - 1n)), inverse(q, p)];
     if (d === null || qi === null) continue;
     const key: RsaParts = { n: p * q, e: 65_537n, d, p, q, dp: d % (p - 1n), dq: d % (q - 1n), qi, ...own };
-    const numbers = [0n, key.n, key.e, key.d, key.p, key.q, key.dp, key.dq, key.qi];
-    const bytes = derOf(0x30, Buffer.concat(numbers.map((number) => derOf(0x02, bytesOf(number)))));
+    const numbers = [other === null ? 0n : 1n, key.n, key.e, key.d, key.p, key.q, key.dp, key.dq, key.qi];
+    const others = other === null ? [] : [derOf(0x30, derOf(0x30, integers([other.r, other.d, other.t])))];
+    const bytes = derOf(0x30, Buffer.concat([integers(numbers), ...others]));
     return `-----BEGIN RSA PRIVATE KEY-----\n${bytes.toString('base64')}\n-----END RSA PRIVATE KEY-----\n`;
   }
 }
@@ -41,6 +49,10 @@ export function encryptedKey(iterations: number): string {
   if (at < 0) throw new Error('the key has another form');
   bytes.writeUInt16BE(iterations, at + 2);
   return `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${bytes.toString('base64')}\n-----END ENCRYPTED PRIVATE KEY-----\n`;
+}
+
+function integers(numbers: readonly bigint[]): Buffer {
+  return Buffer.concat(numbers.map((number) => derOf(0x02, bytesOf(number))));
 }
 
 function oddOfBits(bits: number): bigint {
