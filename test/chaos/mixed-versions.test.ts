@@ -28,7 +28,7 @@ const additions: readonly (readonly [file: string, anchor: string, text: string]
   ['src/data/shard/event-text.ts', 't: event.receivedAtMs,', "...({ later: 'known' } as object), "],
   [
     'src/data/queue/includes/new-message.lua',
-    "call('HSET', P .. 'm:' .. target.id, unpack(fields))",
+    "call('HSET', P .. 'm:' .. target.id, F.message.event",
     "call('HSET', P .. 'm:' .. target.id, 'later', 'known') ",
   ],
 ];
