@@ -1,4 +1,4 @@
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../core/fifo.ts';
 
 /** Work of all controllers within one turn of the event loop, in milliseconds. */
 const turnMs = 10;

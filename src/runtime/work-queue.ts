@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
+import { Fifo } from '../core/fifo.ts';
+import { Round } from '../core/round.ts';
 import { DelayHeap } from './delay-heap.ts';
-import { Fifo, GroupedFifo } from './fifo.ts';
 import { parseKey } from './object-key.ts';
 
 /** `live`: somebody changed something. `initial`: part of the first list; served when nothing live waits. */
@@ -30,7 +31,8 @@ export class WorkQueue {
   /** Keys that wait or, while in `#processing`, must be returned again. */
   readonly #dirty = new Map<string, Priority>();
   readonly #processing = new Set<string>();
-  readonly #ready: Record<Priority, GroupedFifo<string>> = { live: new GroupedFifo(namespaceOf), initial: new GroupedFifo(namespaceOf) };
+  /** Keys by their namespace. */
+  readonly #ready: Record<Priority, Round<string>> = { live: new Round(), initial: new Round() };
   readonly #delayed = new DelayHeap();
   readonly #failures = new Map<string, number>();
   readonly #waiters = new Fifo<(key: string | undefined) => void>();
@@ -64,7 +66,7 @@ export class WorkQueue {
     if (waiting === 'live' || waiting === priority) return;
     this.#dirty.set(key, priority);
     if (this.#processing.has(key)) return;
-    this.#ready[priority].push(key);
+    this.#ready[priority].add(namespaceOf(key), key);
     this.#serve();
   }
 
@@ -103,7 +105,7 @@ export class WorkQueue {
   done(key: string): void {
     this.#processing.delete(key);
     const priority = this.#dirty.get(key);
-    if (priority !== undefined) this.#ready[priority].push(key);
+    if (priority !== undefined) this.#ready[priority].add(namespaceOf(key), key);
     this.#serve();
   }
 
@@ -144,7 +146,7 @@ export class WorkQueue {
 
   /** A key whose priority rose, or that was taken through the other lane, has left an entry behind: skipped here. */
   #take(lane: Priority): string | undefined {
-    return this.#ready[lane].shift((key) => this.#dirty.get(key) === lane && !this.#processing.has(key));
+    return this.#ready[lane].next((key) => this.#dirty.get(key) === lane && !this.#processing.has(key));
   }
 
   #setTimer(): void {
