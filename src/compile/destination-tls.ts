@@ -1,11 +1,8 @@
-import { certificateProblem, holdsCertificates } from '../core/certificates.ts';
+import { certificateProblem, holdsCertificates, maxPemLength } from '../core/certificates.ts';
 import type { TlsRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
 import { type Compiled, refuse } from './compiled.ts';
-
-/** It is read for each connection. As of `caBundle`. */
-const maxPemLength = 65_536;
 
 type TlsSpec = NonNullable<SpecOf<'Destination'>['http']>['tls'];
 

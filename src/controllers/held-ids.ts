@@ -2,7 +2,7 @@ import { asksForAnotherId, asksForForeignId, idAnnotation, resourceId } from '..
 import { isNumberedId } from '../data/webhooks/webhook-ids.ts';
 import { definitionOf, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
-import type { ResourceCache } from '../store/cache.ts';
+import { isOlder, type ResourceCache } from '../store/cache.ts';
 import type { ClusterObject } from '../store/cluster-objects.ts';
 import type { Key } from '../store/store.ts';
 import { indexes } from './controller-caches.ts';
@@ -140,10 +140,9 @@ export function isOldestOfItsId(organizations: ResourceCache<'Organization'>, ob
 }
 
 function oldest<T extends { metadata: ObjectMeta }>(objects: readonly T[]): T | undefined {
-  const age = ({ metadata }: T): string => `${metadata.creationTimestamp} ${metadata.uid}`;
   return objects
     .filter(isLive)
-    .reduce<T | undefined>((first, object) => (first === undefined || age(object) < age(first) ? object : first), undefined);
+    .reduce<T | undefined>((first, object) => (first === undefined || isOlder(object, first) ? object : first), undefined);
 }
 
 /** Whether the object is its owner's by its owner reference: the name alone does not prove it. */

@@ -2,6 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { costlyKeyProblem } from './private-keys.ts';
 
+/** Characters of certificates with their chain, or of a key, in PEM: they are read for each connection. */
+export const maxPemLength = 65_536;
+
 /** Whether a PEM text holds certificates, and nothing that only looks like one. */
 export function holdsCertificates(bundle: string): boolean {
   const parts = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

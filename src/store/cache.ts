@@ -1,6 +1,7 @@
 import { resourceId } from '../core/ids.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Kind, kinds, type ObjectOf } from '../resources/kinds.ts';
+import type { ObjectMeta } from '../resources/metadata.ts';
 import type { Key } from './store.ts';
 
 /** A change of one object: `before` is absent when it is new, `after` when it is gone; both differ in uid when it was recreated. */
@@ -206,7 +207,7 @@ function byAge({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<
 }
 
 /** Whether the first was made before the other; of two of the same second the one with the lower uid counts as older. */
-function isOlder({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<Kind>): boolean {
+export function isOlder({ metadata: one }: { metadata: ObjectMeta }, { metadata: other }: { metadata: ObjectMeta }): boolean {
   return one.creationTimestamp === other.creationTimestamp ? one.uid < other.uid : one.creationTimestamp < other.creationTimestamp;
 }
 

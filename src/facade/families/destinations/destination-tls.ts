@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { certificateProblem, holdsCertificates } from '../../../core/certificates.ts';
+import { certificateProblem, holdsCertificates, maxPemLength } from '../../../core/certificates.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked, maskedUnread } from '../../../core/masking.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
@@ -15,7 +15,7 @@ type Tls = NonNullable<SpecOf<'Destination'>['http']>['tls'];
 type TlsInput = NonNullable<SpecInputOf<'Destination'>['http']>['tls'];
 
 const spec = kinds.Destination.spec.shape.http.unwrap().shape.tls.unwrap().shape;
-const pem = z.string().min(1).max(65_536).nullable().optional();
+const pem = z.string().min(1).max(maxPemLength).nullable().optional();
 
 export const tlsBody = z
   .strictObject({
