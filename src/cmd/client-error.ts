@@ -46,7 +46,7 @@ function hostHeaders(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** Answers a request whose head has a problem in the form of all errors. */
+/** Responds to a request with an invalid head, in the error format of the API. */
 export function answerHeadProblem(request: IncomingMessage, response: ServerResponse, problem: string): void {
   const requestId = requestIdFor(request.headers['x-request-id']);
   const { status, headers, body } = answerOf('BAD_REQUEST', problem, requestId);

@@ -10,7 +10,7 @@ const away = { reason: 'Unavailable', message: 'Redis does not answer; the gener
 const unknown: Finding = { status: 'Unknown', ...away };
 const no: Finding = { status: 'False', ...away };
 
-/** The message never varies, so that the status is written once per outage. Objects that refer to this one see that an earlier generation is in force. */
+/** The message is constant, so the status is written once per outage. The reason tells referring objects that the earlier generation is still served. */
 function judgementOf({ status }: { status?: { conditions?: Condition[] | undefined } | undefined }): Judgement {
   const before = status?.conditions?.find(({ type }) => type === 'Programmed');
   const isEarlierInForce = before?.status === 'True' || before?.reason === earlierInForce;

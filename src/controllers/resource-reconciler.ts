@@ -43,7 +43,7 @@ export interface Evaluation<Published> {
   unresolved?: Refusal;
   /** What is published does its work without what `unresolved` names. */
   isPartial?: boolean;
-  /** The record to publish. Without one the published record stays in force, and is disabled when the object is disabled. */
+  /** The record to publish. If it is absent, the published record stays; it is disabled if the object is disabled. */
   record?: Published;
   /** Where requests for the record go to. When workers never reach it, Accepted has the reason; the record is published all the same. */
   outgoing?: OutgoingAddress | undefined;

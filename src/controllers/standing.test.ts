@@ -51,9 +51,9 @@ const allReady = { resolvedRefs: 'True ResolvedRefs', ready: 'True Ready', messa
 
 interface Case {
   subject: [kind: ConfigurationKind, spec: object];
-  /** References that are not in force. */
+  /** The referenced object, which is not programmed. */
   broken: [kind: ConfigurationKind, name: string, spec: object];
-  /** Brings that in force. */
+  /** Makes it programmed. */
   mend(): Promise<unknown>;
   resolvedRefs: string;
   ready: string;

@@ -10,8 +10,8 @@ import { referenced } from './held-ids.ts';
 import { earlierInForce } from './programmed-condition.ts';
 
 /**
- * Meaning of an object's status for those that refer to it. `earlier`: it is not ready, but an earlier generation of it is in force; `notReady`:
- * nothing of it is in force, or what is does not serve; `unseen`: it has no status yet.
+ * State of a referenced object. `earlier`: it is not ready, and an earlier generation is still programmed. `notReady`: no generation is programmed, or the
+ * programmed one does not serve. `unseen`: it has no status yet.
  */
 export type Standing =
   | { state: 'ready' | 'unseen'; reason?: undefined }

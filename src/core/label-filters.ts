@@ -1,4 +1,4 @@
-/** Label key → the required value of an event's label, or those of which it must have one. */
+/** By label key: the required value of the label, or a list of accepted values. */
 export type LabelFilters = Readonly<Record<string, string | readonly string[]>>;
 export type LabelFilterMode = 'all' | 'any';
 

@@ -91,7 +91,7 @@ export function isLeft({ all, open }: { all: number; open: number }, amount: num
   return amount <= free && (free > all * keptPart || held < free);
 }
 
-/** The same of amounts that are large beside the last quarter, of which it gets as much at once as it would get one by one. */
+/** Checks a large amount as if it were taken unit by unit, so that the last quarter limits both in the same way. */
 export function isLeftAtOnce({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
   return isLeft({ all, open: open + amount - 1 }, 1, held + amount - 1);
 }

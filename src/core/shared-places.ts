@@ -1,8 +1,8 @@
 import { keptPart } from './open-shares.ts';
 
 /**
- * Places that owners share, of which one may take several at once. Of the last quarter an owner gets places only while it has no more of all afterwards than
- * are left of that quarter, so that something is left for the next owner, and the last place is for one that has none.
+ * Places shared by owners, which may take several at once. The last quarter is reserved: an owner takes places of it only if it then holds no more places
+ * than the quarter has left. So each next owner finds some, and the last place is for an owner without any.
  */
 export class SharedPlaces {
   /** All but the last quarter. */
@@ -13,7 +13,7 @@ export class SharedPlaces {
   #takenOpen = 0;
   #takenKept = 0;
 
-  /** `least`: nobody takes fewer at once. */
+  /** `least`: the smallest number that is taken at once. */
   constructor(places: number, least: number) {
     this.#kept = Math.min(places, Math.max(1, Math.floor((places * keptPart) / least)) * least);
     this.#open = places - this.#kept;
@@ -29,8 +29,8 @@ export class SharedPlaces {
   }
 
   /**
-   * How many of the places are of the last quarter, when the owner may have them; null: it may not. `onlyQuarter`: the others are kept for somebody else. An
-   * owner that is null is not counted, and leaves nothing.
+   * Returns how many of the places come from the last quarter; null: the owner may not take them. `onlyQuarter`: all other places are reserved for another
+   * owner. An owner of null is not counted, and takes places of the quarter without a limit.
    */
   ofQuarter(owner: string | null, places: number, { onlyQuarter = false } = {}): number | null {
     const fromKept = onlyQuarter ? places : Math.max(0, places - (this.#open - this.#takenOpen));

@@ -3,16 +3,16 @@ import { OpenShares } from '../../core/open-shares.ts';
 import type { RedisBackoff } from './redis-backoff.ts';
 import { Wakeup } from './wakeup.ts';
 
-/** How often a worker looks for work itself while it leaves the doorbell to other workers, because some organizations get no more slots there. */
+/** Poll interval of a worker that does not listen on the doorbell, because some organizations get no more slots there. */
 const lookMs = 250;
 
 export interface SlotLoopOptions<Item extends { org: string }> {
   slots: number;
-  /** Of the slots. What one take gives at once may go beyond it. */
+  /** Share of an organization in the slots. One take may exceed it. */
   slotsOfOrganization: number;
-  /** `wait` resolves when somebody rings, or after a while of silence. It rejects once the bell is closed. */
+  /** `wait` resolves when another process rings, or after the silence timeout. It rejects once the bell is closed. */
   bell: { wait(): Promise<void>; close(): void };
-  /** Takes up to `room` items of organizations that are not `full`. After an error the same `token` gives the same items. */
+  /** Takes up to `room` items of organizations that are not `full`. A call that repeats a `token` after an error returns the same items. */
   take(token: string, room: number, full: readonly string[]): Promise<{ items: readonly Item[]; hasMore: boolean }>;
   /** `signal` aborts when the worker stops waiting for it. Never rejects. */
   run(item: Item, signal: AbortSignal): Promise<void>;
@@ -23,15 +23,15 @@ export interface SlotLoopOptions<Item extends { org: string }> {
 }
 
 /**
- * Takes work into slots of its own, of which each organization has a share (`OpenShares`), and sleeps on a doorbell. A worker that is full, or gives some
- * organizations no more, leaves the bell to others and looks for work itself until it has room for all again.
+ * Runs items of work in slots that organizations share (`OpenShares`), and waits on a doorbell. A worker that is full, or that serves only some organizations,
+ * leaves the doorbell to other workers and polls until it serves all again.
  */
 export class SlotLoop<Item extends { org: string }> {
   readonly #options: SlotLoopOptions<Item>;
   readonly #shares: OpenShares;
   readonly #wakeup = new Wakeup();
   readonly #stopping = new AbortController();
-  readonly #breakingOff = new AbortController();
+  readonly #aborting = new AbortController();
   #loop: Promise<void> = Promise.resolve();
 
   constructor(options: SlotLoopOptions<Item>) {
@@ -43,13 +43,13 @@ export class SlotLoop<Item extends { org: string }> {
     this.#loop = this.#take();
   }
 
-  /** Takes nothing more; what is under way is broken off after `graceMs`. */
+  /** Takes no more items; those under way are aborted after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     this.#options.bell.close();
     this.#wakeup.signal();
     await this.#loop;
-    const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
+    const cancelGrace = this.#options.clock.after(graceMs, () => this.#aborting.abort());
     while (this.#shares.open > 0) await this.#wakeup.wait();
     cancelGrace();
   }
@@ -70,7 +70,7 @@ export class SlotLoop<Item extends { org: string }> {
         const { items, hasMore } = await take(`${worker}.${takes}`, room, full);
         backoff.recordSuccess();
         takes++;
-        // What waits may be of organizations that get no more here.
+        // Waiting items may be of organizations that get no more here.
         mayHaveMore = hasMore && (items.length > 0 || full.length === 0);
         for (const item of items) this.#begin(item);
       } catch (error) {
@@ -89,7 +89,7 @@ export class SlotLoop<Item extends { org: string }> {
 
   #begin(item: Item): void {
     this.#shares.add(item.org);
-    void this.#options.run(item, this.#breakingOff.signal).finally(() => {
+    void this.#options.run(item, this.#aborting.signal).finally(() => {
       this.#shares.giveBack(item.org);
       this.#wakeup.signal();
     });
