@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { conditionsOf, type Finding, type Judgement, judgementOf } from '../src/controllers/conditions.ts';
-import { drainingJudgement, poolJudgement } from '../src/controllers/delivery-pool/pool-verdict.ts';
+import { type ConditionInputs, conditionInputs, conditionsOf, type Finding } from '../src/controllers/conditions.ts';
+import { drainingConditionInputs, poolConditionInputs } from '../src/controllers/delivery-pool/pool-conditions.ts';
 import { posthornKinds } from '../src/resources/kinds.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 
@@ -48,8 +48,8 @@ function kstatus({ metadata, status }: ReturnType<typeof seen>): 'InProgress' | 
 }
 
 /** An object as the controllers leave it. */
-function seen(judgement: Judgement, generation = 3) {
-  return { metadata: { generation }, status: { observedGeneration: 3, conditions: conditionsOf(judgement, [], 3, 0) } };
+function seen(inputs: ConditionInputs, generation = 3) {
+  return { metadata: { generation }, status: { observedGeneration: 3, conditions: conditionsOf(inputs, [], 3, 0) } };
 }
 
 const yes: Finding = { status: 'True', reason: 'Fine', message: '' };
@@ -61,15 +61,15 @@ const stuck = { ...deployment, progressing: { ...no, reason: 'ProgressDeadlineEx
 
 describe('every kind is to Argo CD what it is to kstatus', () => {
   const cases: [string, ReturnType<typeof seen>, string, string][] = [
-    ['in force', seen(judgementOf(inForce)), 'Current', 'Healthy'],
-    ['changed since', seen(judgementOf(inForce), 4), 'InProgress', 'Progressing'],
-    ['waiting for what it refers to', seen(judgementOf({ ...inForce, resolvedRefs: no })), 'InProgress', 'Progressing'],
-    ['not published yet', seen(judgementOf({ ...inForce, programmed: no })), 'InProgress', 'Progressing'],
-    ['refused', seen(judgementOf({ ...inForce, accepted: no, isStalled: true })), 'Failed', 'Degraded'],
-    ['a pool whose workers run', seen(poolJudgement(rolledOut, null)), 'Current', 'Healthy'],
-    ['a pool without its Deployment', seen(poolJudgement(null, null)), 'InProgress', 'Progressing'],
-    ['a pool whose workers do not come up', seen(poolJudgement(stuck, null)), 'Failed', 'Degraded'],
-    ['a pool that drains', seen(drainingJudgement(2)), 'InProgress', 'Progressing'],
+    ['in force', seen(conditionInputs(inForce)), 'Current', 'Healthy'],
+    ['changed since', seen(conditionInputs(inForce), 4), 'InProgress', 'Progressing'],
+    ['waiting for what it refers to', seen(conditionInputs({ ...inForce, resolvedRefs: no })), 'InProgress', 'Progressing'],
+    ['not published yet', seen(conditionInputs({ ...inForce, programmed: no })), 'InProgress', 'Progressing'],
+    ['refused', seen(conditionInputs({ ...inForce, accepted: no, isStalled: true })), 'Failed', 'Degraded'],
+    ['a pool whose workers run', seen(poolConditionInputs(rolledOut, null)), 'Current', 'Healthy'],
+    ['a pool without its Deployment', seen(poolConditionInputs(null, null)), 'InProgress', 'Progressing'],
+    ['a pool whose workers do not come up', seen(poolConditionInputs(stuck, null)), 'Failed', 'Degraded'],
+    ['a pool that drains', seen(drainingConditionInputs(2)), 'InProgress', 'Progressing'],
   ];
 
   test.each(cases)('%s', async (_, object, inKstatus, inArgoCd) => {

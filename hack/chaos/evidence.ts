@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { recordPlace } from '../../src/data/shard/record-key.ts';
+import { recordLocation } from '../../src/data/shard/record-key.ts';
 import { shardBase } from '../../src/data/shard/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 
@@ -14,7 +14,7 @@ export async function evidenceOf(
   id: string,
   { redis, prefix, disk }: { redis: RedisClient; prefix: string; disk: string },
 ): Promise<string[]> {
-  const place = recordPlace(id);
+  const place = recordLocation(id);
   if (place === null) return [];
   const base = shardBase(prefix, place.shard);
   const record = await redis.hgetall(`${base}m:${place.key}`);

@@ -34,7 +34,7 @@ export const slowSuites = {
   'src/delivery/attempts/endpoint-settings.test.ts': 33,
   'src/delivery/attempts/transforms.test.ts': 32,
   'test/apiserver/pool-conditions.test.ts': 31,
-  'src/controllers/standing.test.ts': 31,
+  'src/controllers/reference-state.test.ts': 31,
   'test/hack-cluster.test.ts': 30,
   'test/facade/fields.test.ts': 29,
   'test/apiserver/gitops.test.ts': 29,

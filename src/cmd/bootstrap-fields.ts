@@ -3,7 +3,7 @@ import type { Kind, ObjectOf } from '../resources/kinds.ts';
 import type { ApplyObject, FieldManager, ResourceStore } from '../store/store.ts';
 
 /** Messages of an apply for people. */
-export interface Contested {
+export interface FieldConflict {
   reason: 'FieldLeft' | 'FieldTakenOver';
   message: string;
 }
@@ -18,10 +18,10 @@ export async function applyRequired<K extends Kind>(
   store: Pick<ResourceStore, 'apply'>,
   object: ApplyObject<K>,
   manager: FieldManager,
-): Promise<{ made: ObjectOf<K>; contested: Contested[] }> {
+): Promise<{ made: ObjectOf<K>; fieldConflicts: FieldConflict[] }> {
   const owners = new Map<string, readonly string[]>();
   try {
-    return { made: await store.apply(object, { manager, force: false }), contested: [] };
+    return { made: await store.apply(object, { manager, force: false }), fieldConflicts: [] };
   } catch (error) {
     if (!isPosthornError(error, 'FIELD_MANAGED')) throw error;
     for (const [field, managers] of Object.entries(error.details ?? {})) owners.set(field, managers);
@@ -31,7 +31,7 @@ export async function applyRequired<K extends Kind>(
   const made = await store.apply(wanted, { manager, force: true });
   return {
     made,
-    contested: [...owners].map(([field, managers]): Contested => {
+    fieldConflicts: [...owners].map(([field, managers]): FieldConflict => {
       const who = managers.map((each) => `"${each}"`).join(', ');
       return isScaled && field === replicas
         ? { reason: 'FieldLeft', message: `${field} is managed by ${who}; the value of the installation is not applied` }

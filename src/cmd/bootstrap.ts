@@ -194,10 +194,10 @@ class Bootstrap {
     // From here on, so that a deletion between the reply and the record is seen.
     this.#there.add(id);
     try {
-      const { made, contested } = await applyRequired(store, object, bootstrapManager);
+      const { made, fieldConflicts } = await applyRequired(store, object, bootstrapManager);
       const wasDeleted = this.#deleted.delete(id);
       const message = `${object.kind} ${object.metadata.name} was deleted, and the installation requires it: it has been made again`;
-      for (const news of [...(wasDeleted ? [{ reason: 'MadeAgain', message }] : []), ...contested]) {
+      for (const news of [...(wasDeleted ? [{ reason: 'MadeAgain', message }] : []), ...fieldConflicts]) {
         logger.warn({ kind: object.kind, namespace: object.metadata.namespace, name: object.metadata.name }, news.message);
         if (made.kind !== 'Namespace' && made.kind !== 'Secret') recorder.record({ object: made, type: 'Warning', ...news });
       }

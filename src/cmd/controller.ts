@@ -1,7 +1,7 @@
 import { type ControllerCaches, controllerCaches } from '../controllers/controller-caches.ts';
+import { PoolEgressSource, sameEgressForAll } from '../controllers/delivery-pool/pool-egress.ts';
 import { configurationKinds as podConfiguration } from '../controllers/delivery-pool/pool-environment.ts';
 import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
-import { PoolReaches, sameForAll } from '../controllers/delivery-pool/pool-reaches.ts';
 import type { EventRecorder, ObjectEvent } from '../controllers/event-recorder.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
@@ -15,13 +15,13 @@ import { SpentMailBudgets } from '../data/alerts/mail-budget.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
-import { ArchiveTroubles } from '../data/history/archive-troubles.ts';
+import { ArchiveFailures } from '../data/history/archive-failures.ts';
 import { IntentFinisher } from '../data/history/intent-finisher.ts';
 import { OrganizationPools } from '../data/pools/organization-pools.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/queue/circuit-feed.ts';
 import { Circuits } from '../data/queue/circuits.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
@@ -242,7 +242,7 @@ async function lead(
   const refused = new RefusedAddresses();
   // Names are refused at once. A slow DNS server is not waited for: their addresses only change the message.
   void refuseOwn(refused, link.main, config);
-  const poolReaches = poolCache === null ? null : new PoolReaches({ pools: poolCache, organizations: caches.Organization, refused });
+  const poolEgress = poolCache === null ? null : new PoolEgressSource({ pools: poolCache, organizations: caches.Organization, refused });
   const assignments = new OrganizationPools({ redis: link.main, prefix, shards });
   const options = {
     caches,
@@ -257,13 +257,13 @@ async function lead(
     knownWebhooks: knownWebhooks({ redis: link.main, prefix, clock, logger, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed,
-    archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),
+    archiveFailures: new ArchiveFailures({ redis: link.main, prefix, shards }),
     mailBudgets: new SpentMailBudgets({ redis: link.main, prefix }),
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients({ redis: link.main, prefix }) : null,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     replayRuns: new RedisReplayRuns({ redis: link.main, prefix }),
-    leaderNotes: {
-      notes: new OwnEventNotes({ redis: link.main, prefix }),
+    leaderEvents: {
+      notes: new OwnEventLog({ redis: link.main, prefix }),
       hasOwnSource: (org: string) => readHasOwnSource({ redis: link.main, prefix }, org),
     },
     keyring,
@@ -272,7 +272,7 @@ async function lead(
     requiresSecretConsent: config.requiresSecretConsent,
     allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
     hasPublicUrl: config.publicUrl !== undefined,
-    reaches: poolReaches ?? sameForAll({ egress: config.egress, endpoints: config.warehouse.endpoints, refused }),
+    egressSource: poolEgress ?? sameEgressForAll({ egress: config.egress, endpoints: config.warehouse.endpoints, refused }),
     sandbox,
     clock,
     logger,
@@ -304,7 +304,7 @@ async function lead(
         context,
         opened,
         cache: poolCache,
-        poolReaches,
+        poolEgress,
         link,
         organizations: caches.Organization,
         namespaces: caches.Namespace,

@@ -3,7 +3,7 @@ import { withJitter } from '../core/backoff.ts';
 import { group, version } from '../resources/definition.ts';
 import { kinds, posthornKinds } from '../resources/kinds.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
-import { lastingComplaint } from './lasting-complaint.ts';
+import { readinessReporter } from './readiness-reporter.ts';
 import type { RoleContext } from './role-process.ts';
 
 const lookMs = 300_000;
@@ -33,7 +33,7 @@ const document = z.object({
  * CustomResourceDefinitions lack without a word, so a controller with earlier ones is not ready.
  */
 export async function checkCrds(api: KubernetesApi, { clock, logger, readiness, stopping }: RoleContext): Promise<void> {
-  const report = lastingComplaint(
+  const report = readinessReporter(
     { logger, readiness },
     { check: 'crds', message: 'the CustomResourceDefinitions are of an earlier release' },
   );

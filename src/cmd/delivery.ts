@@ -7,7 +7,7 @@ import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { doorbellBlockSeconds } from '../data/queue/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { changeStreamBlockMs } from '../data/registry/change-stream.ts';
 import { disableEndpoint } from '../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
@@ -139,7 +139,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
           return disabling;
         },
         circuits,
-        ownEvents: new OwnEventNotes({ redis: link.main, prefix }),
+        ownEvents: new OwnEventLog({ redis: link.main, prefix }),
         disableAfterHours: config.webhooks.disableAfterHours,
         retries: { delaysMs: config.webhooks.retryDelaysMs },
         allowsInsecureUrls: config.webhooks.allowsInsecureUrls,

@@ -1,6 +1,6 @@
 import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
+import type { PoolEgressSource } from '../controllers/delivery-pool/pool-egress.ts';
 import type { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
-import type { PoolReaches } from '../controllers/delivery-pool/pool-reaches.ts';
 import { reportPools } from '../controllers/delivery-pool/report-pools.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
@@ -17,7 +17,7 @@ import { leaseNamespace } from './lease-namespace.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { OpenedStore } from './resource-store.ts';
 import type { RoleContext } from './role-process.ts';
-import { judgeWorkerEnvironment } from './worker-environment.ts';
+import { checkWorkerEnvironment } from './worker-environment.ts';
 
 export interface PoolLeading {
   context: RoleContext;
@@ -26,7 +26,7 @@ export interface PoolLeading {
   objects: KubernetesObjects | null;
   /** For the pools; null there, too. */
   cache: ResourceCache<'DeliveryPool'> | null;
-  poolReaches: PoolReaches | null;
+  poolEgress: PoolEgressSource | null;
   link: RedisLink;
   organizations: ResourceCache<'Organization'>;
   namespaces: ResourceCache<'Namespace'>;
@@ -39,7 +39,7 @@ export interface PoolLeading {
 
 /** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
 export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
-  const { context, opened, objects, cache, poolReaches, link, shards } = leading;
+  const { context, opened, objects, cache, poolEgress, link, shards } = leading;
   const { config, clock, logger } = context;
   if (objects === null || cache === null) return;
   const prefix = config.redisKeyPrefix;
@@ -62,8 +62,8 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
       cache,
       namespace,
       defaults: config.pools,
-      judge: judgeWorkerEnvironment,
-      reaches: poolReaches ?? undefined,
+      checkEnvironment: checkWorkerEnvironment,
+      egressSource: poolEgress ?? undefined,
       backlog: (pool) => backlog.read(pool),
       redisPorts: () => knownServers(link.main).map(({ port }) => port),
       clock,

@@ -4,11 +4,11 @@ import { requestIdFor } from '../core/request-id.ts';
 import { claimKeys, claimStore, requireOwnStore } from '../data/registry/store-installation.ts';
 import { answerError } from '../ingest/answer.ts';
 import type { ConnectionCheck } from '../redis/connection-gate.ts';
-import { askRedis } from './ask-redis.ts';
 import type { Config } from './config.ts';
-import { lastingComplaint } from './lasting-complaint.ts';
+import { readinessReporter } from './readiness-reporter.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';
+import { startUpQuery } from './start-up-query.ts';
 
 const retryMs = 1000;
 /** Also without a new connection the data may become another's, as of a backup that is restored. */
@@ -31,9 +31,9 @@ export class OwnStore {
   readonly #link: RedisLink;
   readonly #context: RoleContext;
   readonly #check: ConnectionCheck;
-  readonly #judge: (found: string | null) => void;
+  readonly #report: (found: string | null) => void;
   readonly #refused = new AbortController();
-  #isJudged = false;
+  #isChecked = false;
   #refusal: PosthornError | null = null;
 
   /** `check`: that of the link. */
@@ -42,7 +42,7 @@ export class OwnStore {
     this.#context = context;
     this.#check = check;
     const message = 'Redis holds the data of another installation; this process does not work with it';
-    this.#judge = lastingComplaint(context, { check: 'installation', message });
+    this.#report = readinessReporter(context, { check: 'installation', message });
   }
 
   /** INVALID_CONFIG while it is another's. */
@@ -57,14 +57,14 @@ export class OwnStore {
 
   /** False until Redis has replied for the first time. */
   get isOwn(): boolean {
-    return this.#isJudged && this.#refusal === null;
+    return this.#isChecked && this.#refusal === null;
   }
 
   /** Waits until it is the installation's own, or the process is to stop; retries every 5 seconds after that. */
   async untilOwn(): Promise<void> {
     const { clock, stopping } = this.#context;
     while (!stopping.aborted) {
-      await this.#look();
+      await this.#compare();
       if (this.isOwn) break;
       await clock.sleep(retryMs, stopping);
     }
@@ -73,21 +73,21 @@ export class OwnStore {
 
   /** Waits until Redis has replied, or the process is to stop; checks again as `untilOwn` does. Throws INVALID_CONFIG when it is another's. */
   async requireOwn(): Promise<void> {
-    await askRedis(this.#context, 'whose the data is', () => this.#check.ask(this.#link.main));
+    await startUpQuery(this.#context, 'whose the data is', () => this.#check.ask(this.#link.main));
     void this.#watch();
   }
 
   async #watch(): Promise<void> {
     const { clock, stopping } = this.#context;
     // The address may lead to another Redis at every connect.
-    this.#link.main.on('ready', () => void this.#look());
+    this.#link.main.on('ready', () => void this.#compare());
     while (!stopping.aborted) {
       await clock.sleep(lookMs, stopping);
-      await this.#look();
+      await this.#compare();
     }
   }
 
-  async #look(): Promise<void> {
+  async #compare(): Promise<void> {
     const { logger, readiness, stopping } = this.#context;
     try {
       await this.#check.ask(this.#link.main);
@@ -103,9 +103,9 @@ export class OwnStore {
       this.#link.doubt();
       this.#refused.abort(error);
     }
-    if (!this.#isJudged && this.#refusal === null) readiness.set('installation', { ok: true });
-    this.#isJudged = true;
-    this.#judge(this.#refusal?.message ?? null);
+    if (!this.#isChecked && this.#refusal === null) readiness.set('installation', { ok: true });
+    this.#isChecked = true;
+    this.#report(this.#refusal?.message ?? null);
   }
 }
 

@@ -29,7 +29,7 @@ export class Readiness {
   }
 
   /** Reports from now on each change of `missing`. */
-  tell(onChange: (missing: string | null) => void): void {
+  subscribe(onChange: (missing: string | null) => void): void {
     this.#onChange = onChange;
   }
 

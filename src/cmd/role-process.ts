@@ -77,7 +77,7 @@ export async function runAsProcess(
   readinessMetric(registry, readiness);
   void releaseStartMemory(readiness);
   void compileWhenBusy(readiness, systemClock);
-  readiness.tell((missing) => process.send?.({ missing }, undefined, {}, () => {}));
+  readiness.subscribe((missing) => process.send?.({ missing }, undefined, {}, () => {}));
   try {
     await definition.run({
       config,

@@ -11,7 +11,6 @@ import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 import { adminKeySource } from './admin-key-file.ts';
-import { askRedis } from './ask-redis.ts';
 import type { Config } from './config.ts';
 import { defaultOrganization } from './default-organization.ts';
 import { createHttpServer } from './http-server.ts';
@@ -32,7 +31,8 @@ import { OwnRedis, standaloneConnectionName } from './standalone/own-redis.ts';
 import { socketPath } from './standalone/socket-path.ts';
 import { bootstrap } from './standalone/standalone-objects.ts';
 import { type StandaloneSecrets, standaloneSecrets } from './standalone/standalone-secrets.ts';
-import { waitUntilJudged } from './standalone/wait-until-judged.ts';
+import { waitUntilReconciled } from './standalone/wait-until-reconciled.ts';
+import { startUpQuery } from './start-up-query.ts';
 import { watchRedis } from './watch-redis.ts';
 
 export interface StandaloneOptions {
@@ -79,7 +79,7 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
     const place = { redis: link.main, prefix: config.redisKeyPrefix };
-    await askRedis(context, 'whose the data is', () => requireOwnStore(place, defaultInstallation));
+    await startUpQuery(context, 'whose the data is', () => requireOwnStore(place, defaultInstallation));
     await readableLayout(link, context);
     await bootstrap(store, secrets.apiKey);
     await runChildren({ context, options, manifestsDirectory, secrets, redis, store });
@@ -165,7 +165,7 @@ async function runChildren(parts: Parts): Promise<void> {
   if (manifestsDirectory === undefined) firstLoad.resolve([]);
   else {
     const onLoad = (load: ManifestsLoad): void => {
-      tellLoad(load, context);
+      reportLoad(load, context);
       firstLoad.resolve(load.objects);
     };
     const [{ ManifestApplier }, { ManifestsDirectory }] = await Promise.all([
@@ -194,7 +194,7 @@ function followState(role: string, children: readonly ChildRole[], readiness: Re
 async function tellReady({ context, secrets, store }: Parts, firstObjects: () => Promise<readonly ApplyObject[]>): Promise<void> {
   const { config, clock, readiness, stopping } = context;
   while (!readiness.ready && !stopping.aborted) await clock.sleep(50, stopping);
-  await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: reconciledDeadlineMs, signal: stopping });
+  await waitUntilReconciled(store, await firstObjects(), { clock, deadlineMs: reconciledDeadlineMs, signal: stopping });
   if (stopping.aborted) return;
   const key = secrets.isApiKeyNew ? ` key ${secrets.apiKey}` : '';
   const console = config.console ? `Console: ${ownUrl(config)}${config.basePath}/console/\n` : '';
@@ -228,7 +228,7 @@ function urlHost(host: string | undefined): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function tellLoad({ files, objects, errors, waiting, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
+function reportLoad({ files, objects, errors, waiting, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
   logger.info({ files, objects: objects.length, errors: errors.length, waiting, pruned }, 'manifests loaded');
   for (const { file, message } of errors) {
     logger.error({ file, error: message }, 'a manifest is invalid');

@@ -22,16 +22,16 @@ export function compileAsUsual(): void {
 /** Compiles as usual from when the process is busy for the first time after it has become ready, or after 5 s of starting. */
 export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
   await Promise.race([readiness.becameReady, clock.sleep(longStartMs)]);
-  const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
+  const sampleAgain = (before: EventLoopUtilization, busyLooks: number): void => {
     clock.after(busyLooks > 0 ? lookEveryMs.busy : lookEveryMs.idle, () => {
       const now = performance.eventLoopUtilization();
       const isBusy = performance.eventLoopUtilization(now, before).utilization >= busy.share;
       const looks = isBusy ? busyLooks + 1 : Math.max(0, busyLooks - busy.forgottenPerIdleLook);
       if (looks >= busy.looks) compileAsUsual();
-      else lookAgain(now, looks);
+      else sampleAgain(now, looks);
     });
   };
-  lookAgain(performance.eventLoopUtilization(), 0);
+  sampleAgain(performance.eventLoopUtilization(), 0);
 }
 
 /**

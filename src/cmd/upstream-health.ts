@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { askOps } from './ask-ops.ts';
+import { fetchOps } from './fetch-ops.ts';
 import { answerLiveness, healthHandler, type OpsHandler, pathOf } from './ops-server.ts';
 import type { RoleContext } from './role-process.ts';
 
@@ -22,7 +22,7 @@ function upstreamHealth(upstream: string): OpsHandler {
 
 async function forward(url: string, response: ServerResponse): Promise<void> {
   try {
-    const { status, contentType, text } = await askOps(url, deadlineMs);
+    const { status, contentType, text } = await fetchOps(url, deadlineMs);
     response.writeHead(status, { 'content-type': contentType }).end(text);
   } catch {
     response.writeHead(503, { 'content-type': 'application/json' }).end('{"status":"not ready"}\n');

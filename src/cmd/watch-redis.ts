@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { isPosthornError } from '../core/errors.ts';
 import { mastersOf } from '../redis/connection.ts';
-import { lastingComplaint } from './lasting-complaint.ts';
+import { readinessReporter } from './readiness-reporter.ts';
 import type { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import type { RoleContext } from './role-process.ts';
@@ -26,7 +26,7 @@ export function clockSkewMetric(registry: Registry): Gauge {
 export async function watchRedis(link: RedisLink, context: Context, { settings }: { settings: boolean }): Promise<void> {
   const { clock, registry, logger, readiness, stopping } = context;
   const skew = clockSkewMetric(registry);
-  const report = lastingComplaint({ logger, readiness }, { check: 'redis-settings', message: 'Redis has settings that would lose data' });
+  const report = readinessReporter({ logger, readiness }, { check: 'redis-settings', message: 'Redis has settings that would lose data' });
   while (!stopping.aborted) {
     try {
       skew.set(await skewSeconds(link, context));

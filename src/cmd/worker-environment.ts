@@ -8,7 +8,7 @@ const defaultOpsPort = 9090;
 const redisPort = 6379;
 
 /** Network access that a worker with this environment and these files (by path) would need, or the configuration error that it would report instead of starting. */
-export function judgeWorkerEnvironment(
+export function checkWorkerEnvironment(
   environment: Record<string, string>,
   files: ReadonlyMap<string, string> = new Map(),
 ): WorkerEnvironment {
@@ -28,7 +28,7 @@ export function judgeWorkerEnvironment(
   return {
     requests: { egress: { allowedCidrs, allowedHosts, onlyHosts }, endpoints },
     opsPort: config.opsPort ?? defaultOpsPort,
-    reach: {
+    egress: {
       ports: [...redisPorts(config), ...servers.map(portOf), ...(config.smtp === undefined ? [] : [config.smtp.port])],
       cidrs: allowedCidrs,
       hasHosts: allowedHosts.length > 0,

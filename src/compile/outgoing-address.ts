@@ -15,7 +15,7 @@ export interface OutgoingAddress {
 }
 
 /** Where the workers that serve an organization may send requests to. */
-export interface WorkerReach {
+export interface WorkerEgress {
   egress: InstallationEgress;
   /** Replacements of the clouds' servers. */
   endpoints: StoreEndpoints;
@@ -28,7 +28,7 @@ export interface WorkerReach {
  */
 export function outgoingRefusal(
   { at, to }: OutgoingAddress,
-  { egress, endpoints, refused }: WorkerReach,
+  { egress, endpoints, refused }: WorkerEgress,
   organization: OrganizationRecord,
 ): Refusal | null {
   const ofOrganization = egressRules(egress, organization);

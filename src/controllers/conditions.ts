@@ -24,12 +24,12 @@ export interface Verdict {
 }
 
 /** Inputs of the conditions of an object. */
-export interface Judgement {
+export interface ConditionInputs {
   /** By the type of their condition. */
   findings: readonly (readonly [string, Finding])[];
   ready: Finding;
   /** Warnings about an object that is programmed, by condition type. Such a condition exists only while its warning holds. */
-  advice?: readonly (readonly [string, Finding])[];
+  warnings?: readonly (readonly [string, Finding])[];
   /** As in `Verdict`. */
   isStalled: boolean;
 }
@@ -54,7 +54,7 @@ export function readiness(findings: readonly Finding[], ready: Finding): Finding
 }
 
 /** The warning about an object whose spec holds credentials in clear; `paths` of their fields. */
-export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advice']> {
+export function credentialWarnings(paths: readonly string[]): NonNullable<ConditionInputs['warnings']> {
   if (paths.length === 0) return [];
   const message = `a credential is in clear text in ${paths.join(', ')}: put it into a Secret, and name that in valueSecretRef in place of value`;
   return [['CredentialInClear', { status: 'True', reason: 'LiteralValue', message }]];
@@ -64,7 +64,7 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
 export const partiallyInForce = 'PartiallyInForce';
 
 /** The verdict on a configuration kind. */
-export function judgementOf({
+export function conditionInputs({
   accepted,
   resolvedRefs,
   programmed,
@@ -72,7 +72,7 @@ export function judgementOf({
   ineffective,
   isPartial = false,
   isStalled,
-}: Verdict): Judgement {
+}: Verdict): ConditionInputs {
   const reason = isPartial ? partiallyInForce : 'Ready';
   const message = `the current generation is programmed${isPartial ? `, but not with all that it refers to: ${resolvedRefs.message}` : ''}`;
   const inForce: Finding =
@@ -96,14 +96,14 @@ export function judgementOf({
  * Reconciling and advice are there only while they hold, as kstatus expects.
  */
 export function conditionsOf(
-  { findings, ready, isStalled, advice = [] }: Judgement,
+  { findings, ready, isStalled, warnings = [] }: ConditionInputs,
   before: readonly Condition[],
   generation: number,
   nowMs: number,
 ): Condition[] {
   const all: (readonly [string, Finding])[] = [...findings, ['Ready', ready]];
   if (ready.status !== 'True') all.push([isStalled ? 'Stalled' : 'Reconciling', { ...ready, status: 'True' }]);
-  all.push(...advice);
+  all.push(...warnings);
   return all.map(([type, { status, reason, message }]) => {
     const last = before.find((condition) => condition.type === type);
     const lastTransitionTime = last?.status === status ? last.lastTransitionTime : timestamp(nowMs);

@@ -1,4 +1,4 @@
-import { asksForAnotherId, asksForForeignId, idAnnotation, resourceId } from '../core/ids.ts';
+import { idAnnotation, requestsAnotherId, requestsForeignId, resourceId } from '../core/ids.ts';
 import { isNumberedId } from '../data/webhooks/webhook-ids.ts';
 import { definitionOf, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
@@ -67,12 +67,12 @@ function entitledTo<K extends PosthornKind>(
 /** Whether the object is live, and neither another owner nor its annotation keeps it from its id. */
 export function mayHaveItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
   const { kind } = cache;
-  if (asksForForeignId(kinds[kind].idPrefix, object.metadata) || asksForIdOfApi(kind, object)) return false;
+  if (requestsForeignId(kinds[kind].idPrefix, object.metadata) || requestsApiId(kind, object)) return false;
   return isLive(object) && holdsItsId(claims, cache, object);
 }
 
 /** Whether the id of the object belongs to another organization than its own. */
-export function asksForOwnedId<K extends PosthornKind>(
+export function requestsOwnedId<K extends PosthornKind>(
   claims: IdClaims,
   cache: ResourceCache<K>,
   object: { metadata: ObjectMeta },
@@ -82,9 +82,9 @@ export function asksForOwnedId<K extends PosthornKind>(
 }
 
 /** Whether its annotation requests an id in the format of the API: the organization that got this one is unknown. */
-export function asksForIdOfApi(kind: PosthornKind, { metadata }: { metadata: ObjectMeta }): boolean {
+export function requestsApiId(kind: PosthornKind, { metadata }: { metadata: ObjectMeta }): boolean {
   const { webhookKind, idPrefix } = definitionOf(kind);
-  if (webhookKind === undefined || !asksForAnotherId(idPrefix, metadata)) return false;
+  if (webhookKind === undefined || !requestsAnotherId(idPrefix, metadata)) return false;
   return isNumberedId(webhookKind, resourceId(idPrefix, metadata));
 }
 

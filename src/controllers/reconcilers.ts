@@ -16,8 +16,8 @@ import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { CredentialsSink } from './credentials-sink.ts';
+import type { DeletedObjectIds } from './deleted-object-ids.ts';
 import { destinationRules } from './destination/destination-rules.ts';
-import type { GoneIds } from './gone-ids.ts';
 import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler, type OrganizationReconcilerOptions } from './organization/organization-reconciler.ts';
@@ -32,7 +32,7 @@ import {
   type ResourceRules,
 } from './resource-reconciler.ts';
 import { rotatingManager } from './rotating-manager.ts';
-import { type LeaderNotes, rotationSink } from './rotation-sink.ts';
+import { type LeaderEventSink, rotationSink } from './rotation-sink.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
 import { ShardDirectory } from './shard-directory.ts';
@@ -49,7 +49,7 @@ import { webhookSubscriptionSink } from './webhook-subscription/webhook-subscrip
 
 export interface Reconciler<K extends ConfigurationKind> {
   /** Records the ids that are gone. */
-  readonly gone: GoneIds<K>;
+  readonly gone: DeletedObjectIds<K>;
   reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;
 }
 
@@ -76,7 +76,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   /** Over how many shards new destinations are spread. */
   shards: number;
   /** Null: no event of rotated secrets is published. */
-  leaderNotes: LeaderNotes | null;
+  leaderEvents: LeaderEventSink | null;
 }
 
 /** The sinks of webhook records. */

@@ -6,13 +6,13 @@ import type { FencedPublisher } from './fenced-publisher.ts';
 import { ownerOfRefusedId } from './id-owners.ts';
 
 /** A conflict with data of others; retried: they may remove it. */
-export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
+export type RecordConflict = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
 
 /** Publishes the records of a kind, in their form. */
 export interface RecordSink<Record, Stored = Record> {
   get(id: string, organization: OrganizationFacts): Promise<Stored | null>;
   /** Returns the conflict that prevents publication; null when the record is published. */
-  publish(record: Record): Promise<Obstacle | null>;
+  publish(record: Record): Promise<RecordConflict | null>;
   /** `namespace`: where its object was. Succeeds if absent. */
   retract(id: string, namespace: string): Promise<void>;
   /** Published records stay but are disabled; `reason`: why, if the record stores it. */
@@ -33,7 +33,7 @@ export const idOfAnother: Refusal = {
 export async function claimId(
   publisher: Pick<FencedPublisher, 'claim'>,
   { id, org }: { id: string; org: string },
-): Promise<Obstacle | null> {
+): Promise<RecordConflict | null> {
   try {
     await publisher.claim(id, org);
     return null;

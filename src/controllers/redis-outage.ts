@@ -1,8 +1,8 @@
-import { RedisAway } from '../core/redis-away.ts';
+import { RedisUnavailableError } from '../core/redis-unavailable-error.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
-import type { Finding, Judgement } from './conditions.ts';
+import type { ConditionInputs, Finding } from './conditions.ts';
 import { earlierInForce } from './programmed-condition.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -11,7 +11,7 @@ const unknown: Finding = { status: 'Unknown', ...away };
 const no: Finding = { status: 'False', ...away };
 
 /** The message is constant, so the status is written once per outage. The reason tells referring objects that the earlier generation is still served. */
-function judgementOf({ status }: { status?: { conditions?: Condition[] | undefined } | undefined }): Judgement {
+function conditionInputs({ status }: { status?: { conditions?: Condition[] | undefined } | undefined }): ConditionInputs {
   const before = status?.conditions?.find(({ type }) => type === 'Programmed');
   const isEarlierInForce = before?.status === 'True' || before?.reason === earlierInForce;
   const message = `an earlier generation remains programmed: ${away.message}`;
@@ -40,8 +40,8 @@ export async function sayingOutage<K extends PosthornKind, T>(
   } catch (error) {
     const isNews = object.status?.observedGeneration !== object.metadata.generation;
     // The resources may be in the same Redis, and the object may have changed: what the step threw counts.
-    if (error instanceof RedisAway && isNews)
-      await status.writeConditions(cache, object, judgementOf(object), { id }).catch(() => undefined);
+    if (error instanceof RedisUnavailableError && isNews)
+      await status.writeConditions(cache, object, conditionInputs(object), { id }).catch(() => undefined);
     throw error;
   }
 }

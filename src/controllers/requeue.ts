@@ -11,11 +11,11 @@ import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import { keysBelow } from './api-key/api-key-rules.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
-import type { GoneIds } from './gone-ids.ts';
+import type { DeletedObjectIds } from './deleted-object-ids.ts';
 import { hasSettledId, idOf, isLive } from './held-ids.ts';
 import type { Pools } from './organization/organization-pool.ts';
+import { referenceStateOf } from './reference-state.ts';
 import { takersFrom, takersOf } from './shared-content.ts';
-import { standingOf } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 export type Queues = Readonly<Record<ConfigurationKind, WorkQueue>>;
@@ -23,7 +23,7 @@ export type Queues = Readonly<Record<ConfigurationKind, WorkQueue>>;
 export interface RequeueOptions {
   caches: ControllerCaches;
   queues: Queues;
-  reconcilers: { readonly [K in ConfigurationKind]: { readonly gone: GoneIds<K> } };
+  reconcilers: { readonly [K in ConfigurationKind]: { readonly gone: DeletedObjectIds<K> } };
   status: StatusWriter;
   pools: Pools | null;
 }
@@ -131,7 +131,7 @@ const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadat
 /** Whether referrers report something else about an object that stays: also when its status was written here. */
 function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): boolean {
   if (before === undefined || after === undefined) return false;
-  return !isDeepStrictEqual(standingOf(before), standingOf(after));
+  return !isDeepStrictEqual(referenceStateOf(before), referenceStateOf(after));
 }
 
 /** Of the other objects that claim the same id, those that may have got it or lost it by a change of this one: the oldest of each namespace. */

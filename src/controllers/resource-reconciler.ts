@@ -1,23 +1,21 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { compileOrganization, type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
-import { addressNotAllowed, type OutgoingAddress, outgoingRefusal, type WorkerReach } from '../compile/outgoing-address.ts';
+import { addressNotAllowed, type OutgoingAddress, outgoingRefusal, type WorkerEgress } from '../compile/outgoing-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { carriesCredential } from '../core/credential-names.ts';
-import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
+import { requestsAnotherId, requestsForeignId } from '../core/ids.ts';
 import type { RecordByKind } from '../core/records.ts';
 import { isRecord } from '../resources/field-tree.ts';
 import { kinds, type ObjectOf, type PosthornKind, type PosthornObject, type RecordKindOf } from '../resources/kinds.ts';
 import type { ReconcileResult } from '../runtime/run-controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
-import { adviceOn, type Finding, judgementOf, type Verdict } from './conditions.ts';
+import { conditionInputs, credentialWarnings, type Finding, type Verdict } from './conditions.ts';
 import type { ControllerCaches } from './controller-caches.ts';
 import type { CredentialsSink } from './credentials-sink.ts';
+import { DeletedObjectIds } from './deleted-object-ids.ts';
 import { disabledBy, isDisabled } from './disabled.ts';
-import { GoneIds } from './gone-ids.ts';
 import {
-  asksForIdOfApi,
-  asksForOwnedId,
   hasSettledId,
   holderOfId,
   holdsItsId,
@@ -25,21 +23,23 @@ import {
   isLive,
   keepsRecords,
   organizationOf,
+  requestsApiId,
+  requestsOwnedId,
 } from './held-ids.ts';
 import { notProgrammed, programmed } from './programmed-condition.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { sayingOutage } from './redis-outage.ts';
+import { allHaveEarlierGeneration, complaintsAbout, type UnreadyReference, unreadyReferences } from './reference-state.ts';
 import { staysWhileRetained } from './retained-organizations.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
 import { refNotPermitted } from './shared-content.ts';
-import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** The verdict of a kind's own rules on one object. */
 export interface Evaluation<Published> {
   /** Why the object itself cannot be put in force; with a record, why it is suspended. */
   refusal?: Refusal;
-  /** The reference that leads nowhere. With a record, `lackingReferences` are reported beside it. */
+  /** The reference that leads nowhere. With a record, `unreadyReferences` are reported beside it. */
   unresolved?: Refusal;
   /** What is published does its work without what `unresolved` names. */
   isPartial?: boolean;
@@ -68,7 +68,7 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
     secrets: ObjectSecrets,
   ): Promise<Evaluation<Published>>;
   /** Whether what is published does its work although these are not ready; absent: only if all of them are in force. */
-  worksWithout?(object: ObjectOf<K>, lacking: readonly Lacking[]): boolean;
+  worksWithout?(object: ObjectOf<K>, unready: readonly UnreadyReference[]): boolean;
   /** The sink that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
   originOf?(stored: Stored): string | null;
   /** The record with this id is gone; also called when there was none. */
@@ -81,13 +81,13 @@ export type PublishedRecord<K extends PosthornKind> = RecordByKind[NonNullable<R
 export type ResourceRules<K extends PosthornKind> = RecordRules<K, PublishedRecord<K>>;
 
 /** What the workers that serve an organization may reach; null: not known now. */
-export type ReachOf = (organization: PosthornObject<'Organization'>) => WorkerReach | null;
+export type EgressOf = (organization: PosthornObject<'Organization'>) => WorkerEgress | null;
 
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
   status: StatusWriter;
   secrets: SecretReader;
-  reachOf: ReachOf;
+  egressOf: EgressOf;
   clock: Clock;
 }
 
@@ -122,13 +122,13 @@ interface Result {
   fields: Record<string, unknown>;
   isObstructed: boolean;
   /** References in the verdict that may not have been reconciled yet. */
-  unseen: readonly Lacking[];
+  unseen: readonly UnreadyReference[];
   judgedAgainAtMs?: number | undefined;
 }
 
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
 export class ResourceReconciler<K extends PosthornKind, Published, Stored = Published> {
-  readonly gone: GoneIds<K>;
+  readonly gone: DeletedObjectIds<K>;
   readonly #rules: RecordRules<K, Published, Stored>;
   readonly #sink: RecordSink<Published, Stored> | null;
   readonly #cache: ResourceCache<K>;
@@ -136,7 +136,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   readonly #status: StatusWriter;
   readonly #secrets: SecretReader;
   readonly #credentials: CredentialsSink | null;
-  readonly #reachOf: ReachOf;
+  readonly #egressOf: EgressOf;
   readonly #clock: Clock;
 
   constructor(
@@ -146,7 +146,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     options: ResourceReconcilerOptions,
     credentials: CredentialsSink | null = null,
   ) {
-    this.gone = new GoneIds(rules.kind);
+    this.gone = new DeletedObjectIds(rules.kind);
     this.#rules = rules;
     this.#sink = sink;
     this.#cache = cache;
@@ -154,7 +154,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     this.#status = options.status;
     this.#secrets = options.secrets;
     this.#credentials = credentials;
-    this.#reachOf = options.reachOf;
+    this.#egressOf = options.egressOf;
     this.#clock = options.clock;
   }
 
@@ -182,8 +182,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     // Every installation sees objects without an Organization: the first report is enough.
     if (organization === undefined && isSaidToBeWithoutOrganization(object)) return {};
-    const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
-    await this.#status.write(this.#cache, object, judgement, { id, ...fields });
+    const inputs = { ...conditionInputs(verdict), warnings: credentialWarnings(literalCredentialsIn(object.spec)) };
+    await this.#status.write(this.#cache, object, inputs, { id, ...fields });
     if (isObstructed) return { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) };
     return judgedAgainAtMs === undefined ? {} : { requeueAfterMs: Math.min(judgedAgainAtMs - this.#clock.now(), maxWaitMs) };
   }
@@ -195,7 +195,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   }
 
   /** How much longer one of these is new. Its first status brings the object back sooner. */
-  #unseenMs(unseen: readonly Lacking[]): number {
+  #unseenMs(unseen: readonly UnreadyReference[]): number {
     return Math.max(0, ...unseen.map(({ createdAtMs = 0 }) => this.#leftMs(createdAtMs, unseenGraceMs)));
   }
 
@@ -205,8 +205,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   }
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
-    if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return nothing(refused(invalidId, true));
-    if (asksForIdOfApi(this.#rules.kind, object)) return nothing(refused(idOfApi, true));
+    if (requestsForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return nothing(refused(invalidId, true));
+    if (requestsApiId(this.#rules.kind, object)) return nothing(refused(idOfApi, true));
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
@@ -214,7 +214,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       if (!this.#keepsRecords(namespace)) await this.#retract(id, namespace);
       return nothing(refused({ reason: withoutOrganization, message: `the namespace ${namespace} belongs to no Organization` }, false));
     }
-    if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
+    if (requestsOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
     if (!holdsItsId(this.#caches, this.#cache, object)) return nothing(refused(taken, true));
     const sink = this.#sink;
     const facts = organizationFacts(organization);
@@ -226,7 +226,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         const stored = await published();
         if (stored !== null) return this.#rules.originOf?.(stored);
         // The object may have had another id, under which its origin is published: a new id opens no new origin.
-        return asksForAnotherId(kinds[this.#rules.kind].idPrefix, object.metadata) ? null : undefined;
+        return requestsAnotherId(kinds[this.#rules.kind].idPrefix, object.metadata) ? null : undefined;
       },
     });
     const evaluation = await this.#rules.evaluate(object, facts, published, secrets);
@@ -240,8 +240,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const obstacle = sink === null || record === undefined ? null : await sink.publish(record);
     const unreachable = evaluation.outgoing === undefined ? undefined : this.#unreachable(object, evaluation.outgoing, organization);
     const refusal = evaluation.refusal ?? obstacle?.refusal ?? unreachable;
-    const lacking = record === undefined || obstacle !== null ? [] : lackingReferences(this.#caches, object);
-    const complaints = [...complaintsAbout(lacking), ...[evaluation.unresolved, obstacle?.unresolved].filter((each) => each !== undefined)];
+    const unready = record === undefined || obstacle !== null ? [] : unreadyReferences(this.#caches, object);
+    const complaints = [...complaintsAbout(unready), ...[evaluation.unresolved, obstacle?.unresolved].filter((each) => each !== undefined)];
     const unresolved = together(complaints);
     const isPublished = sink === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
     const stored = isPublished ? null : await published();
@@ -257,26 +257,26 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
         ...(disabling !== null && { disabled: disabledBy(object) }),
         ineffective: ineffective && { status: 'False', reason: ineffective.reason, message: ineffective.message },
-        isPartial: isPublished && unresolved !== undefined && this.#worksWithout(object, lacking, evaluation),
+        isPartial: isPublished && unresolved !== undefined && this.#worksWithout(object, unready, evaluation),
         isStalled:
           evaluation.refusal !== undefined || unreachable !== undefined || (unresolved === undefined && ineffective?.isStalled === true),
       },
       fields: status,
       isObstructed: obstacle !== null,
-      unseen: lacking.filter(({ state }) => state === 'unseen'),
+      unseen: unready.filter(({ state }) => state === 'unseen'),
       judgedAgainAtMs: evaluation.judgedAgainAtMs,
     };
   }
 
-  #worksWithout(object: ObjectOf<K>, lacking: readonly Lacking[], { unresolved, isPartial }: Evaluation<Published>): boolean {
+  #worksWithout(object: ObjectOf<K>, unready: readonly UnreadyReference[], { unresolved, isPartial }: Evaluation<Published>): boolean {
     if (unresolved !== undefined && isPartial !== true) return false;
-    return this.#rules.worksWithout?.(object, lacking) ?? worksWithAll(lacking);
+    return this.#rules.worksWithout?.(object, unready) ?? allHaveEarlierGeneration(unready);
   }
 
   /** While it is unknown what the workers may reach, the condition of this generation stays. */
   #unreachable(object: ObjectOf<K>, outgoing: OutgoingAddress, organization: PosthornObject<'Organization'>): Refusal | undefined {
-    const reach = this.#reachOf(organization);
-    if (reach !== null) return outgoingRefusal(outgoing, reach, compileOrganization(organization)) ?? undefined;
+    const egress = this.#egressOf(organization);
+    if (egress !== null) return outgoingRefusal(outgoing, egress, compileOrganization(organization)) ?? undefined;
     const { generation } = object.metadata;
     const { reason, message } =
       object.status?.conditions?.find((each) => each.reason === addressNotAllowed && each.observedGeneration === generation) ?? {};

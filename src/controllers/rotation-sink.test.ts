@@ -8,7 +8,7 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { HttpDestinationRecord, SourceRecord } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -45,9 +45,9 @@ async function prepared(own: SourceRecord | null = ownSource): Promise<void> {
 /** The sinks of a leader over this client. */
 function leaderOn(client: RedisClient = redis.client, by: string | null = null) {
   const publisher = new FencedPublisher(new RedisRegistryPublisher(client, prefix), 1, new IdOwners());
-  const notes = new OwnEventNotes({ redis: client, prefix });
-  const leaderNotes = { notes, hasOwnSource: (id: string) => readHasOwnSource({ redis: client, prefix }, id) };
-  const options = { publisher, keyring: testKeyring, clock: systemClock, leaderNotes, shards, rotatedBy: async () => by };
+  const notes = new OwnEventLog({ redis: client, prefix });
+  const leaderEvents = { notes, hasOwnSource: (id: string) => readHasOwnSource({ redis: client, prefix }, id) };
+  const options = { publisher, keyring: testKeyring, clock: systemClock, leaderEvents, shards, rotatedBy: async () => by };
   return {
     source: rotationSink('source', registrySink(publisher, 'source'), options),
     destination: rotationSink('destination', registrySink(publisher, 'destination'), options),

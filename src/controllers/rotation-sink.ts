@@ -5,7 +5,7 @@ import type { DestinationRecord, RecordByKind, SourceRecord } from '../core/reco
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { shardOf } from '../core/shard-of.ts';
-import type { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import type { OwnEventLog } from '../data/queue/own-event-log.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import type { RecordSink } from './record-sink.ts';
 
@@ -13,10 +13,10 @@ type SignedKind = 'source' | 'destination';
 type SignedRecord = SourceRecord | DestinationRecord;
 
 /** Where a leader records Posthorn's own events. */
-export interface LeaderNotes {
+export interface LeaderEventSink {
   /** Whether the organization has an enabled source for them. Rejects with UNAVAILABLE. */
   hasOwnSource(org: string): Promise<boolean>;
-  notes: Pick<OwnEventNotes, 'noteOfOrganization'>;
+  notes: Pick<OwnEventLog, 'noteOfOrganization'>;
 }
 
 export interface RotationSinkOptions {
@@ -24,7 +24,7 @@ export interface RotationSinkOptions {
   keyring: Keyring;
   clock: Clock;
   /** Null: no event is published. */
-  leaderNotes: LeaderNotes | null;
+  leaderEvents: LeaderEventSink | null;
   shards: number;
   /** Which field manager rotated the secret of a record; null: not known. */
   rotatedBy(record: SignedRecord): Promise<string | null>;
@@ -40,13 +40,13 @@ const withoutEnd = '9999-12-31T23:59:59.000Z';
 export function rotationSink<R extends SignedKind>(
   kind: R,
   sink: RecordSink<RecordByKind[R]>,
-  { publisher, keyring, clock, leaderNotes, shards, rotatedBy }: RotationSinkOptions,
+  { publisher, keyring, clock, leaderEvents, shards, rotatedBy }: RotationSinkOptions,
 ): RecordSink<RecordByKind[R]> {
-  if (leaderNotes === null) return sink;
+  if (leaderEvents === null) return sink;
   const note = async ({ id, org }: SignedRecord, { atMs, shard, by, previousSecretExpiresAt }: UntoldRotation): Promise<void> => {
     const rotatedAt = new Date(atMs).toISOString();
     const data = { kind, [`${kind}Id`]: id, ...(by !== undefined && { by }), rotatedAt, previousSecretExpiresAt };
-    await leaderNotes.notes.noteOfOrganization({ org, kind: 'secretRotated', about: `${id} ${atMs}`, data }, shard);
+    await leaderEvents.notes.noteOfOrganization({ org, kind: 'secretRotated', about: `${id} ${atMs}`, data }, shard);
   };
   return {
     ...sink,
@@ -60,7 +60,7 @@ export function rotationSink<R extends SignedKind>(
           ? envelope
           : keyring.open(envelope, recordSealingContext(record.org, kind, record.id, 'signingSecrets'));
       const replaced = replacedEnvelope(envelopesOf(stored), envelopesOf(record), open);
-      if (replaced === null || !(await leaderNotes.hasOwnSource(record.org))) return sink.publish(record);
+      if (replaced === null || !(await leaderEvents.hasOwnSource(record.org))) return sink.publish(record);
       const by = await rotatedBy(record);
       const rotation = {
         atMs: clock.now(),

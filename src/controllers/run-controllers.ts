@@ -4,7 +4,7 @@ import type { Keyring } from '../core/sealing.ts';
 import type { SpentMailBudgets } from '../data/alerts/mail-budget.ts';
 import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import type { CronRuns } from '../data/cron/cron-runs.ts';
-import type { ArchiveTroubles } from '../data/history/archive-troubles.ts';
+import type { ArchiveFailures } from '../data/history/archive-failures.ts';
 import type { CircuitFeed } from '../data/queue/circuit-feed.ts';
 import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryPublisher } from '../data/registry/registry.ts';
@@ -22,7 +22,7 @@ import type { ClusterKind, ClusterQuery } from '../store/cluster-objects.ts';
 import type { KubernetesObjects } from '../store/kubernetes/kubernetes-objects.ts';
 import type { CompleteStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import type { WorkerReaches } from './delivery-pool/pool-reaches.ts';
+import type { WorkerEgressSource } from './delivery-pool/pool-egress.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { FirstPass } from './first-pass.ts';
@@ -41,10 +41,10 @@ import { bindingNames, type Installation, OrganizationRights, roleBindingKind } 
 import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
 import { runReplayStatus } from './replay/replay-status.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
-import type { LeaderNotes } from './rotation-sink.ts';
+import type { LeaderEventSink } from './rotation-sink.ts';
 import { SecretReader } from './secret-reader.ts';
 import { StatusWriter } from './status-writer.ts';
-import { watchMarker } from './store-marker.ts';
+import { watchStoreId } from './store-id.ts';
 import { runSweep } from './sweep.ts';
 
 export interface RunControllersOptions {
@@ -66,13 +66,13 @@ export interface RunControllersOptions {
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
   purger: MessagePurger;
-  archiveTroubles: Pick<ArchiveTroubles, 'all'>;
+  archiveFailures: Pick<ArchiveFailures, 'all'>;
   mailBudgets: Pick<SpentMailBudgets, 'onDayOf'>;
   /** Null: addresses need not be confirmed. */
   mailRecipients: Pick<MailRecipients, 'states'> | null;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   replayRuns: Pick<RedisReplayRuns, 'find'>;
-  leaderNotes: LeaderNotes;
+  leaderEvents: LeaderEventSink;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
@@ -85,7 +85,7 @@ export interface RunControllersOptions {
   /** The installation has a public address, which links of thin deliveries need. */
   hasPublicUrl: boolean;
   /** Rules for addresses that no worker reaches. */
-  reaches: WorkerReaches;
+  egressSource: WorkerEgressSource;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
   clock: Clock;
@@ -142,7 +142,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const sinks = webhookStoreSinks({ ...options, queues, publisher, webhookStore: webhooks });
   const reconcilers = reconcilersOf({
     ...options,
-    reachOf: (organization) => options.reaches.of(organization),
+    egressOf: (organization) => options.egressSource.of(organization),
     queues,
     publisher,
     webhooks: sinks,
@@ -155,7 +155,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     for (const kind of configurationKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
   const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status, pools: options.pools });
-  const endOfReaches = options.reaches.onChange(({ spec }) => {
+  const endOfEgressChanges = options.egressSource.onChange(({ spec }) => {
     for (const kind of sendingKinds)
       for (const { metadata } of caches[kind].byIndex(indexes.namespace, spec.namespace)) queues[kind].add(formatKey(metadata));
   });
@@ -199,7 +199,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
       ),
     ),
     runSweep({ ...options, publisher, webhooks }, running),
-    watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
+    watchStoreId({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
     firstPass.run(running),
     runHealth(options, running),
     runArchiveHealth(options, running),
@@ -213,7 +213,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     ended.abort();
     await Promise.allSettled(parts);
     unsubscribe();
-    endOfReaches();
+    endOfEgressChanges();
     unfollowNamespace();
   }
   if (publisher.fenced.aborted) throw publisher.fenced.reason;

@@ -5,7 +5,7 @@ import type { Condition } from '../resources/metadata.ts';
 import { replayStatusFields } from '../resources/replay.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ResourceStore, versionOf } from '../store/store.ts';
-import { conditionsOf, type Judgement, ownedConditions, partiallyInForce } from './conditions.ts';
+import { type ConditionInputs, conditionsOf, ownedConditions, partiallyInForce } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
 /** Fields of a status that `posthorn-health`, `posthorn-cron` and `posthorn-replay` own. */
@@ -38,7 +38,7 @@ export class StatusWriter {
   async write<K extends PosthornKind>(
     cache: ResourceCache<K>,
     object: ObjectOf<K>,
-    judgement: Judgement,
+    inputs: ConditionInputs,
     fields: Record<string, unknown>,
   ): Promise<void> {
     const { name, namespace, generation } = object.metadata;
@@ -46,7 +46,7 @@ export class StatusWriter {
     const status: OwnStatus = {
       observedGeneration: generation,
       ...fields,
-      conditions: conditionsOf(judgement, before, generation, this.#clock.now()),
+      conditions: conditionsOf(inputs, before, generation, this.#clock.now()),
     };
     if (isDeepStrictEqual(ownPart(object.status ?? {}), ownPart(status))) return;
     const key = namespace === undefined ? { name } : { namespace, name };
@@ -57,19 +57,19 @@ export class StatusWriter {
       whole: withForeignPart(object.status, status),
     });
     this.#remember(cache, object, written);
-    this.#announce(object, judgement, before);
+    this.#announce(object, inputs, before);
   }
 
   /** The same; the fields that are not given stay as they are. */
   async writeConditions<K extends PosthornKind>(
     cache: ResourceCache<K>,
     object: ObjectOf<K>,
-    judgement: Judgement,
+    inputs: ConditionInputs,
     fields: Record<string, unknown>,
   ): Promise<void> {
     const { conditions, observedGeneration, ...kept } = object.status ?? {};
     const own = Object.entries(kept).filter(([name]) => !foreignFields.has(name));
-    await this.write(cache, object, judgement, { ...Object.fromEntries(own), ...fields });
+    await this.write(cache, object, inputs, { ...Object.fromEntries(own), ...fields });
   }
 
   /**
@@ -83,8 +83,8 @@ export class StatusWriter {
     this.#ownVersions.delete(written.metadata.resourceVersion);
   }
 
-  #announce<K extends PosthornKind>(object: ObjectOf<K>, { ready, advice = [] }: Judgement, before: readonly Condition[]): void {
-    for (const [type, { message }] of advice)
+  #announce<K extends PosthornKind>(object: ObjectOf<K>, { ready, warnings = [] }: ConditionInputs, before: readonly Condition[]): void {
+    for (const [type, { message }] of warnings)
       if (!before.some((last) => last.type === type && last.message === message))
         this.#recorder.record({ object, type: 'Warning', reason: type, message });
     const last = before.find(({ type }) => type === 'Ready');

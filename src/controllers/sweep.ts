@@ -7,7 +7,7 @@ import type { ObjectMeta } from '../resources/metadata.ts';
 import { kindsWithSecrets, retractionOrder } from '../resources/references.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { goneAmong } from './gone-among.ts';
+import { findDeletedIds } from './find-deleted-ids.ts';
 import { isOf, organizationIdOf } from './held-ids.ts';
 import { OrganizationRecords } from './organization/organization-records.ts';
 import { isWithdrawn } from './retained-organizations.ts';
@@ -55,9 +55,9 @@ export async function runSweep(options: SweepOptions, signal: AbortSignal): Prom
 async function sweepCounters({ caches, publisher, purger, webhooks, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
   let forgotten = 0;
   for (const organization of await publisher.ids('organization')) {
-    const goneOf = goneAmong({ caches, webhooks }, organization);
+    const findDeleted = findDeletedIds({ caches, webhooks }, organization);
     for (const each of [organization, alertOrganization(organization), webhookOrganization(organization)])
-      forgotten += await purger.forgetGone(each, goneOf, signal);
+      forgotten += await purger.removeDeletedCounters(each, findDeleted, signal);
   }
   if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of deleted objects were removed');
 }

@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import type { WorkerReach } from '../compile/outgoing-address.ts';
+import type { WorkerEgress } from '../compile/outgoing-address.ts';
 import { RefusedAddresses } from '../core/egress-policy.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import { ResourceCache } from '../store/cache.ts';
 import type { ApplyObject } from '../store/store.ts';
-import { PoolReaches, sameForAll } from './delivery-pool/pool-reaches.ts';
+import { PoolEgressSource, sameEgressForAll } from './delivery-pool/pool-egress.ts';
 
 const suite = controllerSuite();
 const meta = { namespace: 'acme', name: 'one' };
@@ -15,7 +15,7 @@ const refused = new RefusedAddresses();
 refused.add('10.96.0.1', 443);
 refused.add('kubernetes.default.svc', 443);
 
-const reachOf = (egress: Partial<WorkerReach['egress']> = {}, endpoints: WorkerReach['endpoints'] = {}): WorkerReach => ({
+const egressOf = (egress: Partial<WorkerEgress['egress']> = {}, endpoints: WorkerEgress['endpoints'] = {}): WorkerEgress => ({
   egress: { allowedCidrs: [], allowedHosts: [], ...egress },
   endpoints,
   refused,
@@ -24,8 +24,8 @@ const apply = (object: ApplyObject<PosthornKind | 'Secret'>) => suite.store.appl
 const organization = (egress: object = {}) =>
   apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', egress } });
 
-async function start(reach: WorkerReach, egress: object = {}): Promise<void> {
-  suite.start({ reaches: sameForAll(reach), allowsInsecureUrls: true });
+async function start(rules: WorkerEgress, egress: object = {}): Promise<void> {
+  suite.start({ egressSource: sameEgressForAll(rules), allowsInsecureUrls: true });
   await apply({ kind: 'Namespace' as PosthornKind, metadata: { name: 'acme' } } as ApplyObject<PosthornKind>);
   await organization(egress);
 }
@@ -74,7 +74,7 @@ describe.each(kindNames)('a %s', (kind) => {
   const put = kindsWithUrl[kind];
 
   test('with an address that no delivery reaches is published, and says AddressNotAllowed', async () => {
-    await start(reachOf());
+    await start(egressOf());
     for (const host of ['169.254.169.254', '127.0.0.1', '[::1]', '10.1.2.3', 'localhost', 'LOCALHOST.', 'kubernetes.default.svc']) {
       await put(`https://${host}/hook`);
       await expectRefused(kind, host.replace(/^\[|\]$/g, '').toLowerCase());
@@ -85,7 +85,7 @@ describe.each(kindNames)('a %s', (kind) => {
   });
 
   test('is checked again when the networks change that its organization allows', async () => {
-    await start(reachOf());
+    await start(egressOf());
     await put('https://10.1.2.3/hook');
     await expectRefused(kind, '10.1.2.3');
     await organization({ allowedCidrs: ['10.0.0.0/8'] });
@@ -97,7 +97,7 @@ describe.each(kindNames)('a %s', (kind) => {
   });
 
   test('may name what the installation allows, but never the metadata service and the API server', async () => {
-    await start(reachOf({ allowedCidrs: ['127.0.0.0/8', '10.0.0.0/8', '169.254.0.0/16'] }));
+    await start(egressOf({ allowedCidrs: ['127.0.0.0/8', '10.0.0.0/8', '169.254.0.0/16'] }));
     for (const host of ['127.0.0.1', 'localhost', '10.1.2.3', 'shop.default.svc']) {
       await put(`https://${host}/hook`);
       await expectReady(kind);
@@ -113,7 +113,7 @@ describe.each(kindNames)('a %s', (kind) => {
       { organization: null, pattern: '*.example.com' },
       { organization: 'other', pattern: 'hooks.other.example' },
     ];
-    await start(reachOf({ onlyHosts }));
+    await start(egressOf({ onlyHosts }));
     await put('https://hooks.other.example/hook');
     await expectRefused(kind, 'hooks.other.example');
     await put('https://hooks.example.com/hook');
@@ -156,18 +156,20 @@ test.each<[string, Sending, string, string, () => Promise<unknown>]>([
       }),
   ],
 ])('the host of %s is checked by the list of hosts', async (_, kind, host, value, put) => {
-  await start(reachOf({ onlyHosts: [{ organization: null, pattern: 'hooks.example.com' }] }));
+  await start(egressOf({ onlyHosts: [{ organization: null, pattern: 'hooks.example.com' }] }));
   await secret('url', value);
   await put();
   await expectRefused(kind, host);
   await suite.controllers.stop();
-  suite.start({ reaches: sameForAll(reachOf({ allowedCidrs: ['10.0.0.0/8'], onlyHosts: [{ organization: null, pattern: host }] })) });
+  suite.start({
+    egressSource: sameEgressForAll(egressOf({ allowedCidrs: ['10.0.0.0/8'], onlyHosts: [{ organization: null, pattern: host }] })),
+  });
   await expectReady(kind);
 });
 
 test('files go to the server that represents the cloud, which is checked instead', async () => {
   const endpoints = { s3: 'http://10.0.0.9:9000' };
-  await start(reachOf({}, endpoints));
+  await start(egressOf({}, endpoints));
   await secret('url', 'x'.repeat(20));
   await apply({ kind: 'Destination', metadata: meta, spec: { type: 's3', s3: { bucket: 'events', region: 'eu-west-1', ...keys } } });
   await expectRefused('Destination', '10.0.0.9');
@@ -178,13 +180,13 @@ test('files go to the server that represents the cloud, which is checked instead
 test('the pool that serves an organization decides, once its environment is known and whenever it changes; a verdict outlives the leader', async () => {
   const pools = new ResourceCache('DeliveryPool', { logger: pino({ level: 'silent' }) });
   const run = () => {
-    const made: { reaches?: PoolReaches } = {};
+    const made: { egressSource?: PoolEgressSource } = {};
     suite.start({
-      reaches: {
-        of: (each) => made.reaches?.of(each) ?? null,
+      egressSource: {
+        of: (each) => made.egressSource?.of(each) ?? null,
         onChange: (listener) => {
-          made.reaches = new PoolReaches({ pools, organizations: suite.controllers.caches.Organization, refused });
-          return made.reaches.onChange(listener);
+          made.egressSource = new PoolEgressSource({ pools, organizations: suite.controllers.caches.Organization, refused });
+          return made.egressSource.onChange(listener);
         },
       },
     });
@@ -195,7 +197,7 @@ test('the pool that serves an organization decides, once its environment is know
   await organization();
   await kindsWithUrl.Destination('https://10.1.2.3/hook');
   await expectReady('Destination');
-  first.reaches?.note('default', { egress: { allowedCidrs: [], allowedHosts: [] }, endpoints: {} });
+  first.egressSource?.note('default', { egress: { allowedCidrs: [], allowedHosts: [] }, endpoints: {} });
   await expectRefused('Destination', '10.1.2.3');
   await suite.controllers.stop();
 
@@ -208,6 +210,6 @@ test('the pool that serves an organization decides, once its environment is know
   );
   await expectRefused('Destination', '10.1.2.3');
   expect(suite.controllers.events.filter(({ object }) => object.metadata.name === 'one')).toEqual([]);
-  second.reaches?.note('default', { egress: { allowedCidrs: ['10.0.0.0/8'], allowedHosts: [] }, endpoints: {} });
+  second.egressSource?.note('default', { egress: { allowedCidrs: ['10.0.0.0/8'], allowedHosts: [] }, endpoints: {} });
   await expectReady('Destination');
 });

@@ -5,7 +5,7 @@ import type { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts'
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { organizationOf } from './held-ids.ts';
-import { claimId, type Obstacle, type RecordSink } from './record-sink.ts';
+import { claimId, type RecordConflict, type RecordSink } from './record-sink.ts';
 
 export interface WebhookSinkOptions {
   /** Under the epoch of this leader. */
@@ -22,7 +22,7 @@ export interface WebhookRecords<Record, Stored> {
   delete(org: string, id: string): Promise<void>;
   disable(stored: Stored, reason: string | null): Promise<unknown>;
   /** The conflict in other objects that makes the store refuse the record; null: none known. */
-  obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
+  obstacleTo(record: Record, error: PosthornError): Promise<RecordConflict | null>;
   /** It was not there before; also called when it is unknown whether it is there now. */
   created?(record: Record): void;
 }

@@ -1,9 +1,9 @@
 import type { RE2JS } from 're2js';
-import { latePackage } from './late-package.ts';
+import { lazyPackage } from './lazy-package.ts';
 import { classCost } from './pattern-classes.ts';
 import { unrolledSize } from './pattern-size.ts';
 
-export const re2 = latePackage<typeof import('re2js')>('re2js');
+export const re2 = lazyPackage<typeof import('re2js')>('re2js');
 
 export const patternLimits = {
   /** Characters. */

@@ -4,7 +4,7 @@ import { celGlobals, checkedExpression, type Expression } from './cel-expression
 import { type CelPackage, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
 import { invalidParameter, PosthornError } from './errors.ts';
 import { ExactNumber, isContainer, isDouble } from './exact-number.ts';
-import { latePackage } from './late-package.ts';
+import { lazyPackage } from './lazy-package.ts';
 import { WorkBudget } from './work-budget.ts';
 
 /** An event as filter expressions see it; made once per event, for all filters. */
@@ -126,7 +126,7 @@ interface CelRuntime {
   knownFunctions: ReadonlySet<string>;
 }
 
-const celPackage = latePackage<CelPackage>('@bufbuild/cel');
+const celPackage = lazyPackage<CelPackage>('@bufbuild/cel');
 let loaded: CelRuntime | null = null;
 
 /** Loaded with the first filter, because it takes 20 MB of memory. */

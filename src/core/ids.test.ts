@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/property.ts';
-import { asksForForeignId, base32, newTimedId, parseTimedId, resourceId, shardOfTimedId } from './ids.ts';
+import { base32, newTimedId, parseTimedId, requestsForeignId, resourceId, shardOfTimedId } from './ids.ts';
 
 describe('base32', () => {
   // RFC 4648 section 10, in lower case and without padding.
@@ -36,7 +36,7 @@ describe('resourceId', () => {
     (kept) => {
       const metadata = { uid, annotations: { 'posthorn.dev/id': kept } };
       expect(resourceId('dst_', metadata)).toBe(resourceId('dst_', { uid }));
-      expect(asksForForeignId('dst_', metadata)).toBe(true);
+      expect(requestsForeignId('dst_', metadata)).toBe(true);
     },
   );
 

@@ -31,7 +31,7 @@ export function resourceId(prefix: string, metadata: { uid: string; annotations?
 }
 
 /** Whether the object requests, by its annotation, another id than that of its `metadata.uid`. */
-export function asksForAnotherId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): boolean {
+export function requestsAnotherId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): boolean {
   return resourceId(prefix, metadata) !== idOfUid(prefix, metadata);
 }
 
@@ -40,7 +40,7 @@ function idOfUid(prefix: string, { uid }: { uid: string }): string {
 }
 
 /** Whether the object requests an id that it cannot have: not one of its kind. */
-export function asksForForeignId(prefix: string, { annotations }: { annotations?: Record<string, string> }): boolean {
+export function requestsForeignId(prefix: string, { annotations }: { annotations?: Record<string, string> }): boolean {
   const kept = annotations?.[idAnnotation];
   return kept !== undefined && !isKept(prefix, kept);
 }

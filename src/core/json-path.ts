@@ -4,7 +4,7 @@ import { compileCost, patternLimits, re2 } from './bounded-pattern.ts';
 import { jsonNumberPattern } from './exact-number.ts';
 import { type PathShape, PathShapeCheck } from './json-path-shape.ts';
 import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
-import { latePackage } from './late-package.ts';
+import { lazyPackage } from './lazy-package.ts';
 
 const maxPatterns = 200;
 const maxSelectors = 8;
@@ -20,7 +20,7 @@ interface Runtime {
   work: JsonPathWork;
 }
 
-const jsonP3 = latePackage<JsonP3>('json-p3');
+const jsonP3 = lazyPackage<JsonP3>('json-p3');
 let loaded: Runtime | null = null;
 const patterns = new LRUCache<string, { regex: LinearRegex | null }>({ max: maxPatterns });
 

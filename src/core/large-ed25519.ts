@@ -1,9 +1,9 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { FairScheduler, type JobOwner } from './fair-scheduler.ts';
 import { pieceBytes } from './hash-in-pieces.ts';
 import { AbandonedError, throwIfAbandoned } from './loop-turns.ts';
-import { type TurnOwner, Turns } from './turns.ts';
 
 /** Signed content. */
 export interface LargeContent {
@@ -12,7 +12,7 @@ export interface LargeContent {
 }
 
 /** For whom a signature is made or verified. */
-export interface LargeWork extends TurnOwner {
+export interface LargeWork extends JobOwner {
   /** Runs chunked work over turns of the event loop. */
   inTurns: <T>(pieces: Generator<undefined, T>) => Promise<T>;
   /** Aborted: the result is not needed. Rejects with AbandonedError. */
@@ -31,7 +31,7 @@ const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
 /** Of this process. Organizations alternate, and so do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
-const threads = new Turns<() => Promise<void>>(1, () => performance.now());
+const threads = new FairScheduler<() => Promise<void>>(1, () => performance.now());
 
 /** Ed25519 signatures off the event loop: the algorithm reads its content twice and cannot be chunked. */
 export function signLarge(content: LargeContent, keys: readonly KeyObject[], work: LargeWork): Promise<Buffer[]> {

@@ -9,7 +9,7 @@ export const mailConfirmationPath = '/mail-confirmation';
 export const mailConfirmationMs = 7 * 86_400_000;
 
 /** Recipient of a link: whether this address accepts the e-mails of this organization. */
-export interface AskedRecipient {
+export interface ConfirmationRecipient {
   org: string;
   address: string;
 }
@@ -25,12 +25,12 @@ export function mailboxOf(address: string): string {
 }
 
 /** Content of a link; URLs may hold it unescaped. */
-export function mailConfirmationToken({ org, address }: AskedRecipient, keyring: Keyring, nowMs: number): string {
+export function mailConfirmationToken({ org, address }: ConfirmationRecipient, keyring: Keyring, nowMs: number): string {
   return keyring.seal(JSON.stringify({ org, address, expiresAtMs: nowMs + mailConfirmationMs }), context);
 }
 
 /** Null: this installation has not made the token, or it counts no more. */
-export function askedRecipient(token: string, keyring: Keyring, nowMs: number): AskedRecipient | null {
+export function confirmationRecipient(token: string, keyring: Keyring, nowMs: number): ConfirmationRecipient | null {
   try {
     const { org, address, expiresAtMs } = content.parse(parsePlainJson(keyring.open(token, context)));
     return nowMs < expiresAtMs ? { org, address } : null;

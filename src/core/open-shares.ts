@@ -50,7 +50,7 @@ export class OpenShares {
     if (!this.#hasRoom(owner, amount)) return false;
     const own = this.#owners.get(owner) ?? { held: 0, parts: new Map() };
     const ofPart = part === null ? 0 : (own.parts.get(part) ?? 0);
-    if (part !== null && !isLeft({ all: this.#ofOwner, open: own.held }, amount, ofPart)) return false;
+    if (part !== null && !isAvailable({ all: this.#ofOwner, open: own.held }, amount, ofPart)) return false;
     if (own.held === 0) this.#owners.set(owner, own);
     if (part !== null) own.parts.set(part, ofPart + amount);
     own.held += amount;
@@ -81,17 +81,17 @@ export class OpenShares {
 
   #hasRoom(owner: string, amount: number): boolean {
     const held = this.#owners.get(owner)?.held ?? 0;
-    return held + amount <= this.#ofOwner && isLeft({ all: this.#all, open: this.#open }, amount, held);
+    return held + amount <= this.#ofOwner && isAvailable({ all: this.#all, open: this.#open }, amount, held);
   }
 }
 
 /** Whether so much is left for one that holds `held` of what is open; see `OpenShares`. */
-export function isLeft({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
+export function isAvailable({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
   const free = all - open;
   return amount <= free && (free > all * keptPart || held < free);
 }
 
 /** Checks a large amount as if it were taken unit by unit, so that the last quarter limits both in the same way. */
-export function isLeftAtOnce({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
-  return isLeft({ all, open: open + amount - 1 }, 1, held + amount - 1);
+export function isAvailableAtOnce({ all, open }: { all: number; open: number }, amount: number, held: number): boolean {
+  return isAvailable({ all, open: open + amount - 1 }, 1, held + amount - 1);
 }

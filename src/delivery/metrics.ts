@@ -6,9 +6,9 @@ import { type SentAs, type SignedTarget, sentForm } from '../core/sent-as.ts';
 import { sharedCall } from '../core/shared-call.ts';
 import { signatureSchemes } from '../core/signature-scheme.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
-import type { ByteFigures } from '../data/queue/byte-shares.ts';
+import type { ByteUsage } from '../data/queue/byte-shares.ts';
 import { type Settlement, targetKinds } from '../data/queue/delivery-queue.ts';
-import { figuresOfAll } from '../data/queue/queue-figures.ts';
+import { sumQueueStats } from '../data/queue/queue-stats.ts';
 import type { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 
 export interface DeliveryMetrics {
@@ -86,11 +86,11 @@ export function deliveryMetrics(
     now,
     inFlight,
     bytes,
-  }: { queues: readonly RedisDeliveryQueue[]; now: () => number; inFlight: () => number; bytes: () => Promise<ByteFigures> },
+  }: { queues: readonly RedisDeliveryQueue[]; now: () => number; inFlight: () => number; bytes: () => Promise<ByteUsage> },
 ): DeliveryMetrics {
   const registers = [registry];
   // Gauges are read at the same time and share one read of Redis. Without Redis there are no figures, and no samples.
-  const figures = sharedCall(() => Promise.all(queues.map((queue) => queue.figures())).then(figuresOfAll, () => null));
+  const figures = sharedCall(() => Promise.all(queues.map((queue) => queue.figures())).then(sumQueueStats, () => null));
   const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',

@@ -13,7 +13,7 @@ import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { MailBudget } from '../data/alerts/mail-budget.ts';
 import { MailboxLinks, MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
-import { CronBell, CronRuns } from '../data/cron/cron-runs.ts';
+import { CronDoorbell, CronRuns } from '../data/cron/cron-runs.ts';
 import { MessageArchive } from '../data/history/message-archive.ts';
 import { RedisWorkerDirectory } from '../data/membership/worker-directory.ts';
 import { ByteShares } from '../data/queue/byte-shares.ts';
@@ -22,7 +22,7 @@ import { Doorbell } from '../data/queue/doorbell.ts';
 import { OutboxCarrier } from '../data/queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import { poolMark } from '../data/shard/pool-mark.ts';
+import { poolSuffix } from '../data/shard/pool-suffix.ts';
 import { TaskQueue } from '../data/tasks/task-queue.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
@@ -42,7 +42,7 @@ import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { NameLookup } from './targets/http/name-lookups.ts';
-import { channelTestHandler, type NoteAlert } from './tasks/channel-test-handler.ts';
+import { channelTestHandler, type RecordAlert } from './tasks/channel-test-handler.ts';
 import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test-handler.ts';
 import { endpointTestHandler } from './tasks/endpoint-test-handler.ts';
@@ -205,7 +205,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   };
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
-  const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}${poolMark(pool)}`;
+  const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}${poolSuffix(pool)}`;
   const backoffs = new RedisBackoffs(logger);
   const store = new RedisWebhookStore({ redis, prefix, clock, logger });
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
@@ -228,7 +228,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     bytes: () => byteShares.figures(),
   });
   const channelAlerts = new ChannelAlerts({ redis, prefix });
-  const noteAlert: NoteAlert = (org, channelId, alert) => {
+  const recordAlert: RecordAlert = (org, channelId, alert) => {
     const note = channelAlerts.note(org, channelId, alert);
     note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'an alert was not recorded'));
   };
@@ -237,7 +237,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     const { destinationId: channelId } = job.target;
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
     const channelAlert = channelAlertOf(report);
-    if (channelAlert !== null) noteAlert(channelAlert.org, channelId, channelAlert.alert);
+    if (channelAlert !== null) recordAlert(channelAlert.org, channelId, channelAlert.alert);
     if (outcome.type === 'dead') {
       const why = outcome.attempt?.errorMessage ?? outcome.reason;
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
@@ -251,8 +251,8 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     const keeper = new TargetConfigSync({ queue, registry, clock, logger, planOf, signals });
     const webhookKeeper = new EndpointConfigSync({ shard, queue, keeper, directory, clock, signals });
     const outboxTransfer = new OutboxTransfer({ carrier, shard, logger });
-    const lookAtAlerts = (): void => options.onAlerts?.(shard);
-    return new ShardConsumer({ context, shard, queue, transformer, signals, keeper, webhookKeeper, outboxTransfer, lookAtAlerts });
+    const reviewAlerts = (): void => options.onAlerts?.(shard);
+    return new ShardConsumer({ context, shard, queue, transformer, signals, keeper, webhookKeeper, outboxTransfer, reviewAlerts });
   });
   const worker = new Worker({
     context,
@@ -276,7 +276,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   };
   const cronRunner = new CronRunner({
     ...cron,
-    bell: new CronBell({ blocking: openBlocking(), prefix, pool }),
+    bell: new CronDoorbell({ blocking: openBlocking(), prefix, pool }),
     worker: id,
     logger,
     backoff: backoffs.watch(),
@@ -287,7 +287,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     handlers: [
       destinationTestHandler(outgoing),
       endpointTestHandler(outgoing, plansNow),
-      channelTestHandler(outgoing, noteAlert),
+      channelTestHandler(outgoing, recordAlert),
       cronRunHandler(cron),
     ],
     worker: id,

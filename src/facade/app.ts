@@ -9,7 +9,7 @@ import { families } from './families/families.ts';
 import { sessions } from './families/sessions/sessions.ts';
 import { createApi } from './http/api-handler.ts';
 import { answerError } from './http/error-response.ts';
-import { GuessBrake } from './http/guess-brake.ts';
+import { GuessLimiter } from './http/guess-limiter.ts';
 import { LargeBodies } from './http/large-bodies.ts';
 import { LoopbackAccess, type LoopbackOptions } from './http/loopback-access.ts';
 import { mailConfirmationRouter } from './http/mail-confirmation-router.ts';
@@ -38,7 +38,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   loopback?: LoopbackOptions | null;
   /** Enables browser login; cookies are then credentials. False: login operations do not exist and cookies are ignored. Default: true. */
   takesSessions?: boolean;
-  /** Refused credentials of one client; see `GuessBrake`. Default 60. */
+  /** Refused credentials of one client; see `GuessLimiter`. Default 60. */
   maxAuthFailuresPerMinute?: number;
   /** As `/posthorn`: below which pages name what they need. Default: empty. */
   basePath?: string;
@@ -96,8 +96,8 @@ export function createFacade(options: FacadeOptions): RequestListener {
     largeBodies: new LargeBodies(),
     openRequests: new OpenRequests(),
     memory,
-    keyBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
-    tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
+    keyGuesses: new GuessLimiter({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
+    tokenGuesses: new GuessLimiter({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     loopback: loopback === null ? null : new LoopbackAccess(loopback),
     takesSessions,
     trustedProxies: proxies,

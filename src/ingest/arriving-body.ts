@@ -12,7 +12,7 @@ import type { IngestLimits } from './limits.ts';
 export const hungUp = Symbol('hung up');
 
 /** Memory of bodies, in all and per organization. */
-export interface BodyRoom {
+export interface BodyMemory {
   limits: Pick<IngestLimits, 'bodyDeadlineMs'>;
   /** Of bodies up to 1 MiB. */
   shares: { bytes: OpenShares };
@@ -46,7 +46,7 @@ export interface Waits {
  * less than half of the pace at which it would be there in time yields to others that wait for its memory.
  */
 export class ArrivingBody {
-  readonly #room: BodyRoom;
+  readonly #room: BodyMemory;
   readonly #request: IncomingMessage;
   readonly #org: string;
   readonly #source: string;
@@ -61,7 +61,11 @@ export class ArrivingBody {
   #endPace = nothing;
   #stopArrival = nothing;
 
-  constructor(room: BodyRoom, request: IncomingMessage, { org, source, limitBytes }: { org: string; source: string; limitBytes: number }) {
+  constructor(
+    room: BodyMemory,
+    request: IncomingMessage,
+    { org, source, limitBytes }: { org: string; source: string; limitBytes: number },
+  ) {
     this.#room = room;
     this.#request = request;
     this.#org = org;

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 const tickMs = 100;
 
 /** Something that has until a tick to be done. */
-export interface Deadlined {
+export interface Expirable {
   deadlineTick: number;
   /** Called once, when the deadline has passed. */
   expire(): void;
@@ -14,7 +14,7 @@ export interface Deadlined {
  */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #waiting = new Set<Deadlined>();
+  readonly #waiting = new Set<Expirable>();
   #tick = 0;
   #isTicking = false;
 
@@ -23,13 +23,13 @@ export class Deadlines {
   }
 
   /** Sets the deadline, or moves it. */
-  set(item: Deadlined, ms: number): void {
+  set(item: Expirable, ms: number): void {
     item.deadlineTick = this.#tick + Math.ceil(ms / tickMs);
     this.#waiting.add(item);
     if (!this.#isTicking) this.#arm();
   }
 
-  clear(item: Deadlined): void {
+  clear(item: Expirable): void {
     this.#waiting.delete(item);
   }
 

@@ -149,7 +149,7 @@ async function look(world: World): Promise<void> {
   for (const id of ids) expect(await reader.deliveriesOfEvent('org_a', id)).toHaveLength(messagesOfEvent);
   expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
   const month = { org: 'org_a', mark: null, windowMs: 0, receivedAtMs, monthlyMessages };
-  const { messages: left } = await new RedisIntake({ redis: redis.client, prefix, clock: systemClock }).left(month);
+  const { messages: left } = await new RedisIntake({ redis: redis.client, prefix, clock: systemClock }).remainder(month);
   expect(left).toBe(monthlyMessages - messagesOfEvent * ids.length);
 }
 

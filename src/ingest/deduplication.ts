@@ -52,7 +52,7 @@ function contentHash({ body, query }: Received): string {
 }
 
 /** The dedup key of an event: 128 bits in hexadecimal that only equal events of one source share. */
-export function eventMark(sourceId: string, identity: string): string {
+export function eventDedupKey(sourceId: string, identity: string): string {
   return hash('sha256', `${sourceId}\n${distinctText(identity)}`, 'hex').slice(0, 32);
 }
 

@@ -235,7 +235,7 @@ function withoutSettling(redis: RedisClient): Intake {
   return {
     takeRequest: (...args) => intake.takeRequest(...args),
     accepted: (claim) => intake.accepted(claim),
-    left: (claim) => intake.left(claim),
+    remainder: (claim) => intake.remainder(claim),
     claim: (claim) => intake.claim(claim),
     settle: async () => {},
     countDuplicate: async () => {},

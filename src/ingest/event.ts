@@ -8,7 +8,7 @@ import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import type { PlannedRoute, PlannedTarget, RoutingPlan } from './ingest-plan.ts';
-import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
+import type { LargeEvaluation, ReceivedRequest } from './received-request.ts';
 
 export const patternsUntried =
   'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
@@ -25,7 +25,7 @@ export function* routedInPieces(
   { routes }: Pick<RoutingPlan, 'routes'>,
   context: EventContext,
   broken: BrokenSchemas,
-  judged?: LargeJudgement,
+  evaluated?: LargeEvaluation,
 ): Generator<undefined, RoutedEvent> {
   const routed: RoutedEvent = { targets: [], invalid: [], filtered: [] };
   const budget = new MatchBudget();
@@ -35,7 +35,7 @@ export function* routedInPieces(
       routed.invalid.push({ routeId, brokenSchema, ...(failedFor !== undefined && { failedFor }) });
       continue;
     }
-    const verdict = judged?.verdicts.get(routeId);
+    const verdict = evaluated?.verdicts.get(routeId);
     if (verdict !== undefined) {
       if (verdict.isMet) routed.targets.push(...targets);
       else routed.filtered.push(filteredRoute(routeId, rule, verdict));

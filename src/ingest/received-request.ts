@@ -3,7 +3,7 @@ import type { FilterVerdict } from '../core/filter.ts';
 import type { SignedContent } from '../core/providers/descriptor.ts';
 
 /** Facts about a large payload from outside of this process, which never parses it. */
-export interface LargeJudgement {
+export interface LargeEvaluation {
   /** By route: whether the event meets its filter, and why that is not certain. */
   verdicts: ReadonlyMap<string, FilterVerdict & { untried?: string }>;
   /** A document that has the texts at the requested paths, and nothing else. */
@@ -25,5 +25,5 @@ export interface ReceivedRequest {
   /** Validly signed content; null: none. */
   signed: SignedContent | null;
   /** Absent: the payload is small, and is parsed here. */
-  judged?: LargeJudgement;
+  evaluated?: LargeEvaluation;
 }

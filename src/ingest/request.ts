@@ -17,22 +17,22 @@ import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import type { SpareBuffer } from '../core/spare-buffer.ts';
-import { tellRate } from '../data/intake/rate-limit.ts';
+import { setRateLimitHeaders } from '../data/intake/rate-limit.ts';
 import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
 import { ArrivingBody, hungUp, overloaded, overShare, type Waits } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
-import type { Deadlined, Deadlines } from './deadlines.ts';
+import type { Deadlines, Expirable } from './deadlines.ts';
 import { notBeforeOfHeaders } from './delivery-time-headers.ts';
 import { sentExpirySeconds } from './expiry-header.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './ingest-plan.ts';
-import { judgeLarge } from './large-event.ts';
+import { evaluateLarge } from './large-event.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type HandshakeAnswer, type HandshakeReply, isSignedForAnyone } from './query-handshake.ts';
-import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
+import type { LargeEvaluation, ReceivedRequest } from './received-request.ts';
 import { SigningSecretsUnreadable } from './source-verifier.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
@@ -64,7 +64,7 @@ type SignatureCheck = Pick<ReceivedRequest, 'signatureValid' | 'signed'>;
 const unsigned: SignatureCheck = { signatureValid: null, signed: null };
 
 /** One request, from its head to its answer. */
-export class IngestRequest implements Deadlined, Waits {
+export class IngestRequest implements Expirable, Waits {
   deadlineTick = 0;
   readonly #services: IngestServices;
   readonly #request: IncomingMessage;
@@ -156,11 +156,13 @@ export class IngestRequest implements Deadlined, Waits {
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
     const sent = new EventContext(this.#request.headers, body, query);
-    const judged =
-      this.#mayBeLarge(body) && (await this.#isJudgedElsewhere(plan, body, sent)) ? await this.#judge(plan, { body, query, signed }) : null;
+    const evaluated =
+      this.#mayBeLarge(body) && (await this.#isEvaluatedElsewhere(plan, body, sent))
+        ? await this.#evaluateElsewhere(plan, { body, query, signed })
+        : null;
     if (this.#isOver()) return;
-    const context = judged === null ? sent : new EventContext(this.#request.headers, body, query, judged.document);
-    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context, judged === null ? null : body);
+    const context = evaluated === null ? sent : new EventContext(this.#request.headers, body, query, evaluated.document);
+    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context, evaluated === null ? null : body);
     if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, body.length > wholePayloadBytes ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
@@ -173,7 +175,7 @@ export class IngestRequest implements Deadlined, Waits {
       expiresAfterSeconds,
       signatureValid,
       signed,
-      ...(judged !== null && { judged }),
+      ...(evaluated !== null && { evaluated }),
     };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, { received, context, broken }, this);
     if (this.#isOver()) return;
@@ -220,7 +222,7 @@ export class IngestRequest implements Deadlined, Waits {
   async #countAgainstLimit({ source }: IngestPlan, limit: number): Promise<void> {
     const state = await this.#services.intake.takeRequest(source.id, limit);
     if (this.#isOver()) return;
-    tellRate(this.#response, state);
+    setRateLimitHeaders(this.#response, state);
     const { allowed, retryAfterSeconds } = state;
     if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
   }
@@ -237,17 +239,17 @@ export class IngestRequest implements Deadlined, Waits {
   }
 
   /** Whether the sandbox reads a payload that may be large: one above 1 MiB, also when it has so much without its content coding only. */
-  async #isJudgedElsewhere({ source, routes, schemas, dedup }: IngestPlan, body: Buffer, context: EventContext): Promise<boolean> {
+  async #isEvaluatedElsewhere({ source, routes, schemas, dedup }: IngestPlan, body: Buffer, context: EventContext): Promise<boolean> {
     if (body.length > wholePayloadBytes) return true;
     if (schemas.length === 0 && dedup === null && !routes.some(({ filter }) => filter?.readsPayload === true)) return false;
     await loopTurns.of(source.org, source.id).runShort(context.decode(), this);
     return context.isTooLarge;
   }
 
-  async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
+  async #evaluateElsewhere(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeEvaluation> {
     this.#beginCheck();
     const { headers } = this.#request;
-    return await judgeLarge(this.#services.sandbox, plan, { headers, ...received }, plan.dedup?.fields(received) ?? [], this.signal);
+    return await evaluateLarge(this.#services.sandbox, plan, { headers, ...received }, plan.dedup?.fields(received) ?? [], this.signal);
   }
 
   /** `judgedBody`: that of a payload that is not read here. */

@@ -6,7 +6,7 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { wholeEvent } from '../data/replays/event-originals.ts';
+import { readEventWithPayload } from '../data/replays/event-originals.ts';
 import { eventRouting } from './routed-again.ts';
 
 const prefix = 'events:';
@@ -28,6 +28,8 @@ test('the routes evaluate an event although a signing secret of its source does 
   await new RedisMessageAcceptor({ redis, prefix, clock: patientClock }).accept(stored);
   const reader = new RedisMessageReader({ redis, prefix, shards: () => 1 });
   const routing = eventRouting({ registry: ingest.registry, sandbox, logger: silentLogger });
-  const targets = await routing.targets({ org: 'org_a', sourceId: 'src_a' }, undefined, () => wholeEvent(reader, 'org_a', stored.id));
+  const targets = await routing.targets({ org: 'org_a', sourceId: 'src_a' }, undefined, () =>
+    readEventWithPayload(reader, 'org_a', stored.id),
+  );
   expect(targets).toMatchObject([{ routeId: 'rte_a', destinationId: 'dst_a' }]);
 });

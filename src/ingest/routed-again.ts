@@ -4,13 +4,13 @@ import { joinedHeaders } from '../core/joined-headers.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requestFormat } from '../core/readable-payload.ts';
-import type { EventRouting, EventTarget, WholeEvent } from '../data/replays/event-originals.ts';
+import type { EventRouting, EventTarget, EventWithPayload } from '../data/replays/event-originals.ts';
 import { isAmong } from '../data/shard/message-filter.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { routedInPieces } from './event.ts';
 import { attemptsAt, type RoutingPlan, type RoutingServices, routingPlan } from './ingest-plan.ts';
-import { judgeLarge } from './large-event.ts';
+import { evaluateLarge } from './large-event.ts';
 
 /** The sandbox ends what takes longer by itself; a worker that has more to do than that tries the step again. */
 const evaluationDeadlineMs = 20_000;
@@ -48,7 +48,7 @@ async function planOf(services: JudgingServices, org: string, sourceId: string):
   return plan?.source.id === sourceId ? plan : null;
 }
 
-async function evaluated(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
+async function evaluated(sandbox: Sandbox, plan: RoutingPlan, event: EventWithPayload): Promise<EventTarget[]> {
   const signal = AbortSignal.timeout(evaluationDeadlineMs);
   try {
     return await evaluatedUntil(signal, sandbox, plan, event);
@@ -58,7 +58,7 @@ async function evaluated(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent)
   }
 }
 
-async function evaluatedUntil(signal: AbortSignal, sandbox: Sandbox, all: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
+async function evaluatedUntil(signal: AbortSignal, sandbox: Sandbox, all: RoutingPlan, event: EventWithPayload): Promise<EventTarget[]> {
   const asked = new Set(all.routes.map(({ schemaId }) => schemaId));
   const plan = { ...all, schemas: all.schemas.filter(({ id }) => asked.has(id)) };
   const { org, payload: body, query } = event;
@@ -67,7 +67,7 @@ async function evaluatedUntil(signal: AbortSignal, sandbox: Sandbox, all: Routin
   const context = new EventContext(headers, body, query);
   const readable = body.length > wholePayloadBytes ? null : await turns.run(context.decode(), signal);
   const isLarge = readable === null || context.isTooLarge;
-  const large = isLarge ? await judgeLarge(sandbox, plan, { headers, body, query }, [], signal) : undefined;
+  const large = isLarge ? await evaluateLarge(sandbox, plan, { headers, body, query }, [], signal) : undefined;
   const checked = isLarge ? { body, format: requestFormat(headers) } : { body: readable, format: null };
   const broken = plan.schemas.length === 0 ? noBrokenSchemas : await brokenSchemas(sandbox, plan, checked, signal);
   const looked = large === undefined ? context : new EventContext(headers, body, query, large.document);

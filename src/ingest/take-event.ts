@@ -5,7 +5,7 @@ import { type EventClaim, type Intake, quotaExceeded } from '../data/intake/inta
 import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import { eventMark } from './deduplication.ts';
+import { eventDedupKey } from './deduplication.ts';
 import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
 import type { IngestPlan } from './ingest-plan.ts';
 import type { IngestMetrics } from './metrics.ts';
@@ -77,12 +77,12 @@ function* evaluatedInChunks(
   broken: BrokenSchemas,
 ): Generator<undefined, RoutedEvent> {
   if (plan.dedup?.readsPayload(received) === true) yield* context.parse();
-  if (received.judged !== undefined && plan.dedup !== null) {
+  if (received.evaluated !== undefined && plan.dedup !== null) {
     yield* digestInPieces(received.body);
     // Of a form its provider may sign another text.
     if (received.signed !== null && received.signed.body !== received.body) yield* digestInPieces(received.signed.body);
   }
-  return yield* routedInPieces(plan, context, broken, received.judged);
+  return yield* routedInPieces(plan, context, broken, received.evaluated);
 }
 
 /** Null: nothing is to be checked before it is stored. */
@@ -100,7 +100,7 @@ function claimOf(
     org: source.org,
     eventId: id,
     receivedAtMs: received.receivedAtMs,
-    marks: identities.map((identity) => eventMark(source.id, identity)),
+    marks: identities.map((identity) => eventDedupKey(source.id, identity)),
     windowMs: dedup?.windowMs ?? 0,
     messages: targets.length,
     monthlyMessages,

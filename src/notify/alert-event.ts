@@ -34,7 +34,7 @@ const types: Record<AlertSubject, AlertType> = {
 };
 
 /** The shard that decides about the alerts of a route, and where they are queued. */
-export function alertHome(routeId: string, shards: number): number {
+export function alertShard(routeId: string, shards: number): number {
   return shardOf(routeId, shards);
 }
 

@@ -5,7 +5,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { hashFields } from '../data/shard/hash-fields.ts';
 
 const prefix = 'test:';
@@ -55,7 +55,7 @@ test('kinds of a later release are passed over and forgotten; what was recorded 
   const kinds = ['zz', '', 'm', 'constructor'];
   for (const [i, kind] of kinds.entries()) await redis.client.xadd(`${prefix}{s0}:ends`, `0-${i + 1}`, ...entry(kind));
   const data = { rotatedAt: new Date().toISOString() };
-  await new OwnEventNotes({ redis: redis.client, prefix }).noteOfOrganization({ org: 'org_a', kind: 'secretRotated', about: 'a', data }, 0);
+  await new OwnEventLog({ redis: redis.client, prefix }).noteOfOrganization({ org: 'org_a', kind: 'secretRotated', about: 'a', data }, 0);
   await ops.arrived(2);
   expect(ops.requests.map(({ body }) => JSON.parse(body.toString()).type).sort()).toEqual(['quota.reached', 'secret.rotated']);
   await eventually(async () => expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0));

@@ -7,8 +7,8 @@ import type { RouteRecord } from '../core/records.ts';
 import type { AlertRules, AlertStates, AlertSubject, EndEntry, OwnEntry, Pager } from '../data/alerts/alert-states.ts';
 import type { RedisMessageReader } from '../data/history/message-reader.ts';
 import type { MessageAcceptor } from '../data/shard/messages.ts';
-import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
-import { type EntryPlace, ownEvents } from './own-event-payload.ts';
+import { type AlertSources, alertEvent, alertShard, closingEvent, pagersOf } from './alert-event.ts';
+import { type LogPosition, ownEvents } from './own-event-payload.ts';
 
 /** Ends meanwhile are processed together. */
 const gatherMs = 100;
@@ -16,7 +16,7 @@ const retryMs = 2000;
 /** While another worker reads the log. */
 const otherReaderMs = 1000;
 /** For all own events of an organization that are read at once: alerts wait meanwhile. */
-const tellDeadlineMs = 2000;
+const publishDeadlineMs = 2000;
 
 export interface NotifierOptions extends AlertSources {
   messages: Pick<RedisMessageReader, 'delivery' | 'events'>;
@@ -53,7 +53,7 @@ export class Notifier {
 
   /** Signals that there may be work in a shard. */
   wake(shard: number): void {
-    this.#lookIn(shard, gatherMs);
+    this.#readIn(shard, gatherMs);
   }
 
   /** Ends after what is under way; others do what is left. */
@@ -92,10 +92,10 @@ export class Notifier {
     this.#changed.routes.clear();
     this.#changed.channels.clear();
     try {
-      const byHome = Map.groupBy(routes, (routeId) => alertHome(routeId, shards));
+      const byHome = Map.groupBy(routes, (routeId) => alertShard(routeId, shards));
       for (let shard = 0; shard < shards; shard++) {
         const here = byHome.get(shard) ?? [];
-        if (here.length + channels.length > 0 && (await states.review(shard, here, channels))) this.#lookIn(shard, gatherMs);
+        if (here.length + channels.length > 0 && (await states.review(shard, here, channels))) this.#readIn(shard, gatherMs);
       }
       return gatherMs;
     } catch (error) {
@@ -106,7 +106,7 @@ export class Notifier {
     }
   }
 
-  #lookIn(shard: number, ms: number): void {
+  #readIn(shard: number, ms: number): void {
     const { clock } = this.#options;
     const atMs = clock.now() + ms;
     const planned = this.#looks.get(shard);
@@ -115,23 +115,23 @@ export class Notifier {
     const cancel = clock.after(ms, () => {
       this.#looks.delete(shard);
       // One check at a time: later arrivals are found by the next.
-      if (this.#underWay.has(shard)) this.#lookIn(shard, gatherMs);
-      else this.#underWay.set(shard, this.#look(shard));
+      if (this.#underWay.has(shard)) this.#readIn(shard, gatherMs);
+      else this.#underWay.set(shard, this.#read(shard));
     });
     this.#looks.set(shard, { atMs, cancel });
   }
 
-  async #look(shard: number): Promise<void> {
+  async #read(shard: number): Promise<void> {
     const { states, logger } = this.#options;
     try {
       await this.#readLog(shard);
       const { routeIds, nextMs } = await states.due(shard);
       for (const routeId of routeIds) await this.#decide(routeId);
-      if (routeIds.length > 0) this.#lookIn(shard, gatherMs);
-      else if (nextMs !== null) this.#lookIn(shard, Math.max(gatherMs, nextMs));
+      if (routeIds.length > 0) this.#readIn(shard, gatherMs);
+      else if (nextMs !== null) this.#readIn(shard, Math.max(gatherMs, nextMs));
     } catch (error) {
       logger.debug({ err: error, shard }, 'alerts could not be checked; retrying');
-      this.#lookIn(shard, withJitter(retryMs));
+      this.#readIn(shard, withJitter(retryMs));
     } finally {
       this.#underWay.delete(shard);
     }
@@ -141,20 +141,20 @@ export class Notifier {
     const { states, reader } = this.#options;
     while (!this.#isStopped) {
       const log = await states.read(shard, reader);
-      if (log === null) this.#lookIn(shard, withJitter(otherReaderMs));
+      if (log === null) this.#readIn(shard, withJitter(otherReaderMs));
       if (log === null || log.entries.length + log.own.length === 0) return;
       const byRoute = Map.groupBy(log.entries, ({ routeId }) => routeId);
       for (const [routeId, entries] of byRoute) await this.#decide(routeId, { shard, marker: log.marker, entries });
-      const left = await this.#tell({ shard, marker: log.marker }, log.own);
+      const left = await this.#publish({ shard, marker: log.marker }, log.own);
       if (this.#isStopped) return;
       await states.forget(shard, [...log.entries, ...log.own.filter((entry) => !left.has(entry))]);
     }
   }
 
   /** Returns those that are to be sent after the next read. Rejects without Redis only. */
-  async #tell(place: EntryPlace, entries: readonly OwnEntry[]): Promise<Set<OwnEntry>> {
+  async #publish(place: LogPosition, entries: readonly OwnEntry[]): Promise<Set<OwnEntry>> {
     const byOrganization = Map.groupBy(entries, ({ org }) => org);
-    const left = await Promise.all([...byOrganization].map(([organization, own]) => this.#tellOf(organization, place, own)));
+    const left = await Promise.all([...byOrganization].map(([organization, own]) => this.#publishOf(organization, place, own)));
     return new Set(left.flat());
   }
 
@@ -162,9 +162,9 @@ export class Notifier {
    * Returns those that did not fit the time. When not even the first can be sent in the time, or Redis is full, all are dropped: alerts, and other
    * organizations, would wait for them.
    */
-  async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {
+  async #publishOf(organization: string, place: LogPosition, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {
     const { acceptOwn, logger } = this.#options;
-    const deadline = AbortSignal.timeout(tellDeadlineMs);
+    const deadline = AbortSignal.timeout(publishDeadlineMs);
     let sent = 0;
     try {
       for (const entry of entries) {
@@ -188,7 +188,7 @@ export class Notifier {
     try {
       const route = await registry.getOfAny('route', routeId);
       const rules = rulesOf(routeId, route, await pagersOf(registry, route));
-      const home = alertHome(routeId, shards);
+      const home = alertShard(routeId, shards);
       const decided = await states.decide(home, rules, log);
       let { nextMs } = decided;
       const { org, alerts, closing } = decided;
@@ -200,7 +200,7 @@ export class Notifier {
         for (const incident of closing) await acceptor.accept(closingEvent(org, routeId, incident, home));
         ({ nextMs } = await states.decide(home, rules, undefined, { alerts, closing }));
       }
-      if (nextMs !== null) this.#lookIn(home, Math.max(gatherMs, nextMs));
+      if (nextMs !== null) this.#readIn(home, Math.max(gatherMs, nextMs));
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
       logger.error({ err: error, routeId }, 'the alerts of a route failed with an internal error');

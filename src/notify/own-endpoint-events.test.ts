@@ -16,7 +16,7 @@ import { webhookOrganization } from '../core/webhook.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
 import type { WebhookPlanSources } from '../delivery/plans/webhook-plan.ts';
@@ -62,7 +62,7 @@ afterEach(async () => {
 
 const sources = (changes: Partial<WebhookPlanSources> = {}): WebhookPlanSources => ({
   ...directory.sources(),
-  ownEvents: new OwnEventNotes({ redis: redis.client, prefix }),
+  ownEvents: new OwnEventLog({ redis: redis.client, prefix }),
   circuits: new Circuits({ redis: redis.client, prefix, shards: () => shards }),
   ...changes,
 });
@@ -137,7 +137,7 @@ test('what was reported of an endpoint is not reported again by another worker',
   worker(sources());
   const messageId = await sendToEndpoint();
   await ops.arrived(2);
-  const notes = new OwnEventNotes({ redis: redis.client, prefix });
+  const notes = new OwnEventLog({ redis: redis.client, prefix });
   const about = { shard: 0, org: webhookOrganization('org_a'), routeId: 'app_a', destinationId: 'ep_a', messageId, reason: 'x' };
   for (const number of [5, 5, 4]) await notes.note({ ...about, kind: 'disabled', number });
   await notes.note({ ...about, kind: 'disabled', number: 6 });

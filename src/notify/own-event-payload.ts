@@ -31,13 +31,13 @@ export interface OwnEventSources {
 }
 
 /** Where an entry was read. */
-export interface EntryPlace {
+export interface LogPosition {
   shard: number;
   marker: string;
 }
 
 /** The events that an entry of the log becomes, one for each source of its organization; none for a kind that only a later release has. Throws UNAVAILABLE. */
-export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
+export async function ownEvents(sources: OwnEventSources, { shard, marker }: LogPosition, entry: OwnEntry): Promise<OwnEvent[]> {
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
   if (sourceIds.length === 0 || !(await isWanted(sources.registry, org, entry))) return [];

@@ -18,7 +18,7 @@ import { RedisIntake } from '../data/intake/intake.ts';
 import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../data/queue/own-event-log.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { ownSourcesKey } from '../data/registry/own-sources.ts';
 import { registryKeys } from '../data/registry/registry-keys.ts';
@@ -56,7 +56,7 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
         logger: silentLogger,
       }),
   );
-  const notes = new OwnEventNotes({ redis, prefix });
+  const notes = new OwnEventLog({ redis, prefix });
   for (let shard = 0; shard < shards; shard++) {
     const queue = new RedisDeliveryQueue({ redis, prefix, shard });
     for (const org of ['org_a', webhookOrganization('org_a')]) {

@@ -141,7 +141,7 @@ describe('a step of the messages of a month', () => {
       const { claim, intake, settled } = countingProcess();
       await claim(counted);
       await settled();
-      const look = () => intake.left({ org, receivedAtMs: Date.now(), mark: null, windowMs: 0, monthlyMessages: 10 });
+      const look = () => intake.remainder({ org, receivedAtMs: Date.now(), mark: null, windowMs: 0, monthlyMessages: 10 });
       const before = await noted();
       expect((await look()).messages).toBe(10 - counted);
       await settled();

@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { RedisAway } from '../core/redis-away.ts';
+import { RedisUnavailableError } from '../core/redis-unavailable-error.ts';
 import type { RedisClient } from './connection.ts';
 
 /** Check of a connection, each time that it is made, before anything else is sent over it. */
@@ -68,7 +68,7 @@ function gate(client: RedisClient, check: Asking, send: Send): () => void {
     for (const each of waiting) {
       if (failure === null) send(...each);
       // Whatever the reason: it ends once the right server is there.
-      else each[0].reject(new RedisAway(failure));
+      else each[0].reject(new RedisUnavailableError(failure));
     }
   };
   client.on('close', doubt);

@@ -1,10 +1,10 @@
 import { PosthornError } from '../core/errors.ts';
-import { RedisAway } from '../core/redis-away.ts';
+import { RedisUnavailableError } from '../core/redis-unavailable-error.ts';
 
 /** Maps a failed Redis command to UNAVAILABLE, to be tried again in a second. Leaves a PosthornError as it is. */
 export function redisUnavailable(error: unknown): PosthornError {
   if (error instanceof PosthornError) return error;
-  return new RedisAway(error);
+  return new RedisUnavailableError(error);
 }
 
 /** The same for `catch` of a promise. */

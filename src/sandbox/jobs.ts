@@ -14,7 +14,7 @@ export type Job =
   | { task: 'check-schema'; schema: string }
   /** The evaluation of a large payload's event: its filters, and the texts at some paths. */
   | {
-      task: 'judge';
+      task: 'evaluate';
       /** JSON text of the definitions: between processes an `ExactNumber` would be an object. */
       filters: string;
       headers: IncomingHttpHeaders;
@@ -34,7 +34,7 @@ export interface Problem {
 export type TransformOutput = { contentType: string; body: string; warning: string | null } | null;
 
 /** One verdict for each filter, in their order: whether the event meets it, and whether a pattern was not tried. `fields`: the texts that are there, by path. */
-export interface Judgement {
+export interface PayloadEvaluation {
   verdicts: { isMet: boolean; decidedBy: number | null; isUntried: boolean }[];
   fields: Record<string, string>;
 }
@@ -59,7 +59,7 @@ export interface LargeJob {
 export type Reply =
   | { type: 'output'; output: TransformOutput }
   | { type: 'checked' }
-  | { type: 'judged'; judgement: Judgement }
+  | { type: 'evaluated'; evaluation: PayloadEvaluation }
   /** One list for each schema, in their order. */
   | { type: 'validated'; problems: SchemaProblem[][] }
   /** The code or the schema is to blame. */

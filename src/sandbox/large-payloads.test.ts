@@ -25,7 +25,7 @@ describe('a payload above 1 MiB', () => {
   test('a payload above 1 MiB is evaluated by filters, of which each has its verdict, and gives the texts that are requested', async () => {
     const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
     const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
-    expect((await sandbox.judge({ organization: 'org_a' }, asked, payload)).judgement).toEqual({
+    expect((await sandbox.evaluate({ organization: 'org_a' }, asked, payload)).evaluation).toEqual({
       verdicts: [true, false, true].map((isMet) => ({ isMet, decidedBy: isMet ? null : 0, isUntried: false })),
       fields: { 'order.id': 'o-1', kind: 'large' },
     });
@@ -41,13 +41,13 @@ describe('a payload above 1 MiB', () => {
       filter('id', 'gt', parseJson('9007199254740992')),
     ];
     const body = Buffer.from(`{"price":19.90,"id":9007199254740993,"x":"${'x'.repeat(2 * mebibyte)}"}`);
-    const { judgement } = await sandbox.judge({ organization: 'org_a' }, { filters, headers: {}, query: {}, fields: [] }, body);
-    expect(judgement?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
+    const { evaluation } = await sandbox.evaluate({ organization: 'org_a' }, { filters, headers: {}, query: {}, fields: [] }, body);
+    expect(evaluation?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
   });
 
   test('a payload above 1 MiB that is no JSON meets no filter that reads it', async () => {
     const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
-    expect((await sandbox.judge({ organization: 'org_a' }, asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
+    expect((await sandbox.evaluate({ organization: 'org_a' }, asked, Buffer.alloc(2 * mebibyte, 'x'))).evaluation).toEqual({
       verdicts: [{ isMet: false, decidedBy: 0, isUntried: false }],
       fields: {},
     });
@@ -81,29 +81,29 @@ describe('a payload above 1 MiB', () => {
 
   test('a payload above 1 MiB waits its turn, the organizations one after the other, and is refused beyond what may wait', async () => {
     const order: string[] = [];
-    const judge = (organization: string): Promise<unknown> =>
-      sandbox.judge({ organization }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
+    const evaluate = (organization: string): Promise<unknown> =>
+      sandbox.evaluate({ organization }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
         () => order.push(organization),
         (error: unknown) => Promise.reject(error),
       );
     const waits = Math.floor(largeForm.waitingBytesOfOrganization / payload.length);
-    const waiting = Array.from({ length: 1 + waits }, () => judge('org_a'));
-    await expect(judge('org_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    waiting.push(judge('org_b'));
+    const waiting = Array.from({ length: 1 + waits }, () => evaluate('org_a'));
+    await expect(evaluate('org_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    waiting.push(evaluate('org_b'));
     await Promise.all(waiting);
     expect(order.indexOf('org_b')).toBeLessThan(3);
   });
 
   test('a payload above 1 MiB of one source does not wait for all those of another source of its organization, which leave slots to it', async () => {
     const order: string[] = [];
-    const judge = async (part: string): Promise<void> => {
-      await sandbox.judge({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, small);
+    const evaluate = async (part: string): Promise<void> => {
+      await sandbox.evaluate({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, small);
       order.push(part);
     };
     const [greedy, refused] = [[] as Promise<void>[], [] as unknown[]];
     // One is under way; of the 43 waiting slots, a source gets what leaves some to its siblings.
-    for (let i = 0; i < 1 + 43; i++) greedy.push(judge('src_a').catch((error: unknown) => void refused.push(error)));
-    const sibling = judge('src_b');
+    for (let i = 0; i < 1 + 43; i++) greedy.push(evaluate('src_a').catch((error: unknown) => void refused.push(error)));
+    const sibling = evaluate('src_b');
     await sibling;
     expect(order.length).toBeLessThanOrEqual(3);
     await Promise.all(greedy);
@@ -111,22 +111,22 @@ describe('a payload above 1 MiB', () => {
   });
 
   test('payloads above 1 MiB of one source that wait leave memory to those of another source of its organization', async () => {
-    const judge = (part: string): Promise<string> =>
-      sandbox.judge({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
-        () => 'judged',
+    const evaluate = (part: string): Promise<string> =>
+      sandbox.evaluate({ organization: 'org_a', part }, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
+        () => 'evaluated',
         (error: unknown) => (isPosthornError(error) ? error.code : 'broken'),
       );
     // One is under way, and 64 of 86 MiB wait.
-    const greedy = Array.from({ length: 1 + 8 + 1 }, () => judge('src_a'));
-    expect(await judge('src_b')).toBe('judged');
+    const greedy = Array.from({ length: 1 + 8 + 1 }, () => evaluate('src_a'));
+    expect(await evaluate('src_b')).toBe('evaluated');
     expect((await Promise.all(greedy)).filter((each) => each === 'UNAVAILABLE')).toHaveLength(1);
   });
 
   test('a payload above 1 MiB whose sender has hung up is not evaluated', async () => {
     const ending = new AbortController();
     const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
-    const first = sandbox.judge({ organization: 'org_a' }, asked, payload);
-    const second = sandbox.judge({ organization: 'org_a' }, asked, payload, { signal: ending.signal });
+    const first = sandbox.evaluate({ organization: 'org_a' }, asked, payload);
+    const second = sandbox.evaluate({ organization: 'org_a' }, asked, payload, { signal: ending.signal });
     ending.abort();
     await expect(second).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await first;

@@ -8,9 +8,9 @@ import { javascriptEngine } from './engines/javascript.ts';
 import { checkSchema, validate } from './engines/json-schema.ts';
 import { jsonataEngine } from './engines/jsonata.ts';
 import { liquidEngine } from './engines/liquid.ts';
+import { evaluate } from './evaluate-payload.ts';
 import { harden } from './harden.ts';
 import { failed, type Job, type LargeJob, type PayloadPiece, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
-import { judge } from './judge.ts';
 
 const engines: Record<TransformType, TransformEngine> = { jsonata: jsonataEngine, javascript: javascriptEngine, liquid: liquidEngine };
 
@@ -23,8 +23,8 @@ async function perform(job: Job): Promise<Reply> {
       return { type: 'checked' };
     case 'validate':
       return { type: 'validated', problems: validate(job.schemas, job.payload, job.maxProblems) };
-    case 'judge':
-      return { type: 'judged', judgement: judge(job) };
+    case 'evaluate':
+      return { type: 'evaluated', evaluation: evaluate(job) };
     case 'check-schema':
       checkSchema(job.schema);
       return { type: 'checked' };

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { isLeft, isLeftAtOnce } from '../core/open-shares.ts';
+import { FairScheduler, type JobOwner, type ScheduledJob } from '../core/fair-scheduler.ts';
+import { isAvailable, isAvailableAtOnce } from '../core/open-shares.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { type PayloadFormat, readablePayload } from '../core/readable-payload.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
-import { type Turn, type TurnOwner, Turns } from '../core/turns.ts';
 import {
   type Job,
-  type Judgement,
   largeForm,
+  type PayloadEvaluation,
   type Problem,
   type Reply,
   type SandboxForm,
@@ -80,7 +80,7 @@ export class Sandbox {
   readonly #clock: Clock;
   readonly #form: SandboxForm;
   readonly #maxPayloadBytes: number;
-  readonly #turns: Turns<Waiting>;
+  readonly #turns: FairScheduler<Waiting>;
   readonly #idle: SandboxProcess[];
   readonly #processes: readonly SandboxProcess[];
   #cancelIdle: (() => void) | null = null;
@@ -91,14 +91,14 @@ export class Sandbox {
     this.#maxPayloadBytes = maxPayloadBytes;
     this.#clock = clock;
     this.#form = form;
-    this.#turns = new Turns(processes, () => clock.now());
+    this.#turns = new FairScheduler(processes, () => clock.now());
     this.#processes = Array.from({ length: processes }, () => new SandboxProcess(clock, form));
     this.#idle = [...this.#processes];
   }
 
   /** The output of a transform, null when the event is not to be delivered, or what went wrong. `signal`: nobody waits for the answer any more. */
   async transform(
-    owner: TurnOwner,
+    owner: JobOwner,
     { type, code }: { type: TransformType; code: string },
     { description, payload, format = null }: TransformEvent,
     signal?: AbortSignal,
@@ -121,16 +121,16 @@ export class Sandbox {
   }
 
   /** Filter results of an event with a large payload, and the texts at some paths of it. `signal`: the result is no longer needed. */
-  async judge(
-    owner: TurnOwner,
+  async evaluate(
+    owner: JobOwner,
     asked: { filters: readonly FilterDefinition[]; headers: IncomingHttpHeaders; query: QueryParameters; fields: readonly string[] },
     payload: Buffer,
     { format = null, signal }: PayloadOptions = {},
-  ): Promise<{ judgement: Judgement; problem?: undefined } | { judgement?: undefined; problem: Problem }> {
+  ): Promise<{ evaluation: PayloadEvaluation; problem?: undefined } | { evaluation?: undefined; problem: Problem }> {
     const filters = JSON.stringify(asked.filters);
-    const job = (text: string): Job => ({ task: 'judge', ...asked, filters, payload: text });
+    const job = (text: string): Job => ({ task: 'evaluate', ...asked, filters, payload: text });
     const reply = await this.#runWith(owner, job, { payload, format, isLarge: true }, { signal });
-    return reply.type === 'judged' ? { judgement: reply.judgement } : { problem: problemOf(reply) };
+    return reply.type === 'evaluated' ? { evaluation: reply.evaluation } : { problem: problemOf(reply) };
   }
 
   /** Null when the code parses. */
@@ -151,7 +151,7 @@ export class Sandbox {
    * `validationMs` and the deadline of one job. `signal`: nobody waits for the answer any more.
    */
   async validate(
-    owner: TurnOwner,
+    owner: JobOwner,
     schemas: readonly string[],
     payload: Buffer,
     { maxProblems, format = null, signal }: { maxProblems: number } & PayloadOptions,
@@ -202,7 +202,7 @@ export class Sandbox {
 
   /** Runs a job that reads a payload, the large ones elsewhere. */
   #runWith(
-    owner: TurnOwner,
+    owner: JobOwner,
     job: (text: string) => Job,
     { payload, format, isLarge }: ReadPayload,
     options: { signal?: AbortSignal | undefined; onStart?: () => void },
@@ -215,7 +215,7 @@ export class Sandbox {
   }
 
   #run(
-    owner: TurnOwner,
+    owner: JobOwner,
     job: () => Job,
     {
       bytes = 0,
@@ -249,7 +249,7 @@ export class Sandbox {
   }
 
   /** Of what may wait, organizations leave something to others, and so do the parts of an organization. */
-  #isFull(owner: TurnOwner, bytes: number): boolean {
+  #isFull(owner: JobOwner, bytes: number): boolean {
     const { waitingJobs, waitingOfOrganization, waitingBytes, waitingBytesOfOrganization } = this.#form;
     const turns = this.#turns;
     const own = turns.waitingOf(owner.organization);
@@ -257,12 +257,12 @@ export class Sandbox {
     if (own + 1 > waitingOfOrganization || ownBytes + bytes > waitingBytesOfOrganization) return true;
     const isLeftByParts =
       owner.part === undefined ||
-      (isLeft({ all: waitingOfOrganization, open: own }, 1, turns.waitingOfPart(owner)) &&
-        isLeftAtOnce({ all: waitingBytesOfOrganization, open: ownBytes }, bytes, turns.waitingBytesOfPart(owner)));
+      (isAvailable({ all: waitingOfOrganization, open: own }, 1, turns.waitingOfPart(owner)) &&
+        isAvailableAtOnce({ all: waitingBytesOfOrganization, open: ownBytes }, bytes, turns.waitingBytesOfPart(owner)));
     return !(
       isLeftByParts &&
-      isLeft({ all: waitingJobs, open: turns.waiting }, 1, own) &&
-      isLeftAtOnce({ all: waitingBytes, open: turns.waitingBytes }, bytes, ownBytes)
+      isAvailable({ all: waitingJobs, open: turns.waiting }, 1, own) &&
+      isAvailableAtOnce({ all: waitingBytes, open: turns.waitingBytes }, bytes, ownBytes)
     );
   }
 
@@ -281,7 +281,7 @@ export class Sandbox {
     if (this.#idle.length === this.#processes.length) this.#cancelIdle = this.#clock.after(limits.idleMs, () => this.#endIdle());
   }
 
-  async #perform(process: SandboxProcess, { item, start, end }: Turn<Waiting>): Promise<void> {
+  async #perform(process: SandboxProcess, { item, start, end }: ScheduledJob<Waiting>): Promise<void> {
     item.cleanUp();
     const begin = (): void => {
       start();

@@ -6,8 +6,8 @@ import { newTimedId } from '../../src/core/ids.ts';
 import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics-reader.ts';
 import { seriesPeriods } from '../../src/data/analytics/series-periods.ts';
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
-import { CronBell, CronRuns } from '../../src/data/cron/cron-runs.ts';
-import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
+import { CronDoorbell, CronRuns } from '../../src/data/cron/cron-runs.ts';
+import { ArchiveFailures } from '../../src/data/history/archive-failures.ts';
 import { MessageArchive } from '../../src/data/history/message-archive.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { earlierProcesses } from '../../src/data/membership/connected-processes.ts';
@@ -66,7 +66,7 @@ function blocking(): RedisClient {
 }
 
 test('a task goes to a worker and its answer back, with the commands of the ACL user alone', async () => {
-  await new RedisWorkerDirectory({ redis, prefix, shards: 1, version: '1.2.3' }).beat('w1', 1);
+  await new RedisWorkerDirectory({ redis, prefix, shards: 1, version: '1.2.3' }).heartbeat('w1', 1);
   const queue = new TaskQueue({ redis, blocking: blocking(), prefix });
   const caller = new RedisTaskCaller({ redis, blocking: blocking(), prefix, clock: systemClock, logger: silentLogger });
   const woken = queue.wait();
@@ -83,7 +83,7 @@ test('a task goes to a worker and its answer back, with the commands of the ACL 
 test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of its own, and forgotten', async () => {
   const runs = new CronRuns({ redis, prefix });
   const executions = new CronExecutions({ redis, prefix });
-  const bell = new CronBell({ blocking: blocking(), prefix });
+  const bell = new CronDoorbell({ blocking: blocking(), prefix });
   expect(await runs.turn('s1', 10_000)).toMatchObject({ isOurs: true, lost: [] });
   expect(await runs.turn('s2', 10_000)).toMatchObject({ isOurs: false, lost: [] });
   const woken = bell.wait();
@@ -189,7 +189,7 @@ test('what has ended is taken into an archive, and goes when it is written', asy
   for await (const { view } of archive.messages(org, batch)) found.push(view.id);
   expect(found).toEqual([resultId(event.id, 0)]);
   await archive.failed(org, 'no', { firstMs: 1, maxMs: 1 });
-  const troubles = new ArchiveTroubles({ redis, prefix, shards: 3 });
+  const troubles = new ArchiveFailures({ redis, prefix, shards: 3 });
   expect((await troubles.all()).get(org)?.failing?.message).toBe('no');
   expect(await archive.done(org, batch.id, 1)).toBe(true);
   expect((await troubles.all()).get(org)).toBeUndefined();

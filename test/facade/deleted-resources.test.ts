@@ -104,7 +104,8 @@ test('what was counted goes with the clean-up, and is then unknown, not zero', a
   for (const id of Object.values(ids)) await deleted(id);
   const gone = new Set(Object.values(ids));
   const purger = new RedisMessagePurger({ redis: world.redis.client, prefix: 'test:' });
-  const forget = () => purger.forgetGone(org, async (given) => new Set(given.filter((id) => gone.has(id))), new AbortController().signal);
+  const forget = () =>
+    purger.removeDeletedCounters(org, async (given) => new Set(given.filter((id) => gone.has(id))), new AbortController().signal);
   await forget();
   const destination = await deleted(ids.destination);
   expect(stepOf(destination, 'deliveries')).toMatchObject({ data: { deliveries: null, successes: null } });

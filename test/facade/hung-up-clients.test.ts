@@ -71,10 +71,10 @@ test.each(['json', 'csv'])(
     const hasEnded = new Promise<void>((resolve) => {
       jest.spyOn(WebhookMessages.prototype, 'everyMessage').mockImplementationOnce(async function* () {
         try {
-          for (let looked = 1; ; looked++) {
-            if (looked === 10) client.abort();
+          for (let scanned = 1; ; scanned++) {
+            if (scanned === 10) client.abort();
             await sleep(5);
-            yield { item: null, looked: 1, at: { ms: 1, shard: 0, number: 1 }, cursor: () => '' };
+            yield { item: null, scanned: 1, at: { ms: 1, shard: 0, number: 1 }, cursor: () => '' };
           }
         } finally {
           resolve();

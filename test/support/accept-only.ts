@@ -14,7 +14,7 @@ const acceptScript = new ShardScript(new URL('../../src/data/queue/accept.lua', 
 /** Stores an event as an accepting process does that dies before it carries anything to other shards. */
 export async function acceptOnly(redis: RedisClient, prefix: string, event: NewEvent): Promise<void> {
   const shard = homeShard(event.id) ?? 0;
-  await new ByteShares({ redis, prefix, clock: patientClock, shards: () => 1 }).look(shard);
+  await new ByteShares({ redis, prefix, clock: patientClock, shards: () => 1 }).refresh(shard);
   const isLarge = event.payload.length > wholePayloadBytes;
   const chunked = isLarge ? await new PayloadChunks({ redis, prefix }).write(shard, event.payload) : null;
   const { args } = acceptArguments(isLarge ? { ...event, payload: Buffer.alloc(0) } : event, shard, chunked);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SpentMailBudgets } from '../../src/data/alerts/mail-budget.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
-import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
+import { ArchiveFailures } from '../../src/data/history/archive-failures.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
@@ -109,7 +109,7 @@ export class ConfigurationWorld {
       purger: mortal(new RedisMessagePurger({ redis, prefix }), process, purgerWrites),
       cronRuns: mortal(new CronRuns({ redis, prefix }), process, readsOnly),
       replayRuns: mortal(new RedisReplayRuns({ redis, prefix }), process, readsOnly),
-      archiveTroubles: mortal(new ArchiveTroubles({ redis, prefix }), process, readsOnly),
+      archiveFailures: mortal(new ArchiveFailures({ redis, prefix }), process, readsOnly),
       mailBudgets: mortal(new SpentMailBudgets({ redis, prefix }), process, readsOnly),
       sandbox: mortal(sandbox, process, readsOnly),
     });

@@ -9,11 +9,11 @@ import { defaultInstallation } from '../../src/core/default-installation.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { SpentMailBudgets } from '../../src/data/alerts/mail-budget.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
-import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
+import { ArchiveFailures } from '../../src/data/history/archive-failures.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/queue/circuit-feed.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
-import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../../src/data/queue/own-event-log.ts';
 import { readHasOwnSource } from '../../src/data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
@@ -72,19 +72,19 @@ export function startControllers(
       knownWebhooks: knownWebhooks({ redis, prefix, clock, logger, shards: () => 1 }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
-      archiveTroubles: new ArchiveTroubles({ redis, prefix }),
+      archiveFailures: new ArchiveFailures({ redis, prefix }),
       mailBudgets: new SpentMailBudgets({ redis, prefix }),
       mailRecipients: null,
       cronRuns: new CronRuns({ redis, prefix }),
       replayRuns: new RedisReplayRuns({ redis, prefix }),
-      leaderNotes: { notes: new OwnEventNotes({ redis, prefix }), hasOwnSource: (org) => readHasOwnSource({ redis, prefix }, org) },
+      leaderEvents: { notes: new OwnEventLog({ redis, prefix }), hasOwnSource: (org) => readHasOwnSource({ redis, prefix }, org) },
       keyring: testKeyring,
       allowsPlatformIdentity: true,
       mailDomains: [],
       requiresSecretConsent: false,
       allowsInsecureUrls: false,
       hasPublicUrl: true,
-      reaches: { of: () => null, onChange: () => () => {} },
+      egressSource: { of: () => null, onChange: () => () => {} },
       sandbox,
       clock,
       logger,

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { judgeWorkerEnvironment } from '../../src/cmd/worker-environment.ts';
+import { checkWorkerEnvironment } from '../../src/cmd/worker-environment.ts';
 import { clusterKinds, type OwnedKind } from '../../src/compile/delivery-pool/cluster-kinds.ts';
 import type { Backlog } from '../../src/controllers/delivery-pool/backlog-scaler.ts';
 import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
@@ -104,7 +104,7 @@ export class PoolWorld {
             metricsFrom: [],
             mounts: [{ kind: 'ConfigMap', name: 'egress-ca', path: '/etc/posthorn/egress' }],
           },
-          judge: judgeWorkerEnvironment,
+          checkEnvironment: checkWorkerEnvironment,
           backlog: async () => this.backlog,
           poolMetrics: new PoolMetrics(this.#metrics),
           redisPorts: () => [7001],

@@ -8,9 +8,9 @@ import { Circuits } from '../../src/data/queue/circuits.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
-import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../../src/data/queue/own-event-log.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import { type EventRouting, replayedPayloadRoom } from '../../src/data/replays/event-originals.ts';
+import { type EventRouting, replayPayloadMemory } from '../../src/data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../src/data/replays/replay-candidates.ts';
 import { ReplayFeed } from '../../src/data/replays/replay-feed.ts';
@@ -68,7 +68,7 @@ export function replayParts(client: RedisClient, options: PartsOptions) {
   const reading = { redis: client, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, ...(quotaSteps && { quotaSteps }) });
   const events = new RedisMessageReader(reading);
-  const payloadRoom = replayedPayloadRoom();
+  const payloadRoom = replayPayloadMemory();
   const steps = new ReplaySteps({
     redis: client,
     prefix,
@@ -83,7 +83,7 @@ export function replayParts(client: RedisClient, options: PartsOptions) {
     shares: new ByteShares({ ...reading, clock }),
     circuits: new Circuits(reading),
     carrier: new OutboxCarrier({ redis: client, prefix }),
-    notes: new OwnEventNotes(reading),
+    notes: new OwnEventLog(reading),
     hasOwnSource: async () => hasOwnSource,
     clock,
     lookEveryMs: 0,

@@ -22,8 +22,8 @@ import type { ApplyObject, Key } from '../../store/store.ts';
 import type { Config } from '../config.ts';
 import { fieldOf } from './field-of.ts';
 import type { LintFinding } from './finding.ts';
-import { judgedOffline } from './judged-offline.ts';
 import { type FoundObject, readFiles } from './read-files.ts';
+import { reconcileOffline } from './reconcile-offline.ts';
 import { withoutEffect } from './without-effect.ts';
 
 export interface LintOptions {
@@ -56,7 +56,7 @@ export async function lint(config: Config, options: LintOptions, write: (line: s
     ...ofFiles,
     ...duplicates,
     ...admissions.flatMap((each) => each.findings),
-    ...(await judged(admitted, config, options)),
+    ...(await statusFindings(admitted, config, options)),
   ]);
   const count = (severity: LintFinding['severity']): number => findings.filter((finding) => finding.severity === severity).length;
   const totals = { objects: objects.length, errors: count('error'), warnings: count('warning') };
@@ -123,7 +123,7 @@ function asSent({ object, written }: FoundObject): unknown {
 }
 
 /** Conditions of the controllers on the objects that the API server accepts. */
-async function judged(found: readonly FoundObject[], config: Config, { isPartial }: LintOptions): Promise<LintFinding[]> {
+async function statusFindings(found: readonly FoundObject[], config: Config, { isPartial }: LintOptions): Promise<LintFinding[]> {
   const store = new MemoryStore(systemClock);
   const assumed = assumedOrganizations(found.map(({ object }) => object));
   const objects = [...assumed, ...found.map(({ object }) => object)].filter(({ kind }) => kind !== 'DeliveryPool');
@@ -131,9 +131,9 @@ async function judged(found: readonly FoundObject[], config: Config, { isPartial
   const made = [...namespaces].map((name): ApplyObject => ({ kind: 'Namespace', metadata: { name } }));
   const given = objects.filter((object) => object.kind !== 'Namespace' || !namespaces.has(object.metadata.name));
   const failures = await new ManifestApplier(store, { protectedManager: 'lint' }).apply([...made, ...given]);
-  const results = await judgedOffline(store, {
+  const results = await reconcileOffline(store, {
     keyring: new Keyring(config.encryptionKeys.length > 0 ? config.encryptionKeys : [{ id: 'lint', key: randomBytes(32) }]),
-    reach: { egress: config.egress, endpoints: config.warehouse.endpoints, refused: new RefusedAddresses() },
+    rules: { egress: config.egress, endpoints: config.warehouse.endpoints, refused: new RefusedAddresses() },
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,
@@ -183,8 +183,8 @@ function conditionFindings(object: PosthornObject<ConfigurationKind>, isPartial:
     const isUnknown = unknownOffline.has(ready.reason) || ofAnother.test(ready.reason) || (isPartial && missingObject.test(ready.reason));
     findings.push(told(isUnknown ? 'warning' : 'error', ready.reason, ready.message));
   } else if (ready.reason === partiallyInForce) findings.push(told('warning', ready.reason, ready.message));
-  const advice = conditions.filter(({ type, status: value }) => type === 'CredentialInClear' && value === 'True');
-  return [...findings, ...advice.map(({ type, message }) => told('warning', type, message))];
+  const warnings = conditions.filter(({ type, status: value }) => type === 'CredentialInClear' && value === 'True');
+  return [...findings, ...warnings.map(({ type, message }) => told('warning', type, message))];
 }
 
 type Where = Pick<LintFinding, 'file' | 'line' | 'column' | 'kind' | 'namespace' | 'name' | 'field'>;

@@ -64,8 +64,8 @@ function memorySink<Published extends WebhookRecord>(
 export const allKnown: KnownWebhooks = {
   applicationsById: async () => new Map(),
   endpointsById: async () => new Map(),
-  past: async () => new Map(),
-  pastEventTypeIds: async () => null,
+  deletedNames: async () => new Map(),
+  deletedEventTypeIds: async () => null,
   mayHaveEvents: async () => true,
   hasHistory: async () => true,
   eventTypeIdByName: async () => null,

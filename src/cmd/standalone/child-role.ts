@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Component } from '../../runtime/supervisor.ts';
-import { askOps } from '../ask-ops.ts';
+import { fetchOps } from '../fetch-ops.ts';
 import { missingOf } from '../readiness.ts';
 
 /** Messages of a role's process to the standalone that started it: its address, and what it lacks whenever that changes. */
@@ -54,7 +54,7 @@ export class ChildRole implements Component {
   async metrics(): Promise<string> {
     if (this.#opsUrl === null) return '';
     try {
-      const { status, text } = await askOps(`${this.#opsUrl}/metrics`, requestDeadlineMs);
+      const { status, text } = await fetchOps(`${this.#opsUrl}/metrics`, requestDeadlineMs);
       return status === 200 ? text : '';
     } catch {
       return '';
@@ -117,7 +117,7 @@ const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(
 /** Failing checks of a process, by its `/readyz`; null: none. */
 async function missingIn(opsUrl: string): Promise<string | null> {
   try {
-    const { text } = await askOps(`${opsUrl}/readyz`, requestDeadlineMs);
+    const { text } = await fetchOps(`${opsUrl}/readyz`, requestDeadlineMs);
     return missingOf(report.parse(parsePlainJson(text)).checks);
   } catch {
     return 'does not answer';

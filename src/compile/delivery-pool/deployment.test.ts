@@ -15,8 +15,8 @@ function templateOf(podTemplate: Record<string, unknown>, user: number | null = 
   };
   const pool = { apiVersion: 'posthorn.dev/v1alpha1' as const, kind: 'DeliveryPool' as const, metadata, spec };
   const defaults = { image: null, imagePullSecrets: [], configMaps: [], secrets: [], mounts: [], metricsFrom: [], user };
-  const reach = { ports: [], cidrs: [], hasHosts: false };
-  const made = deploymentSpec(pool, { defaults, image: 'posthorn', configHash: '', opsPort: 9090, reach, replicas: 2 });
+  const egress = { ports: [], cidrs: [], hasHosts: false };
+  const made = deploymentSpec(pool, { defaults, image: 'posthorn', configHash: '', opsPort: 9090, egress, replicas: 2 });
   return made['template'];
 }
 

@@ -2,7 +2,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import { selectorLabels } from './pool-names.ts';
 
 /** Where workers must get to besides DNS and public addresses. */
-export interface Reach {
+export interface AllowedEgress {
   /** TCP ports of servers of the installation, such as Redis, wherever these are. */
   ports: readonly number[];
   /** Networks that deliveries may reach. */
@@ -26,7 +26,7 @@ const cidrsMax = 256;
 export function networkPolicySpec(
   pool: Pick<PosthornObject<'DeliveryPool'>, 'metadata'>,
   opsPort: number,
-  { ports, cidrs, hasHosts }: Reach,
+  { ports, cidrs, hasHosts }: AllowedEgress,
   metricsFrom: readonly Record<string, unknown>[],
 ): Record<string, unknown> {
   const isOpen = hasHosts || cidrs.length > cidrsMax;

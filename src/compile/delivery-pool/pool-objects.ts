@@ -22,7 +22,7 @@ export function poolObjects(pool: PosthornObject<'DeliveryPool'>, setting: PoolS
     made(pool, 'PodDisruptionBudget', { maxUnavailable: 1, selector: { matchLabels: selectorLabels(pool) } }),
   ];
   if (spec.networkPolicy?.enabled !== false)
-    objects.push(made(pool, 'NetworkPolicy', networkPolicySpec(pool, setting.opsPort, setting.reach, setting.defaults.metricsFrom)));
+    objects.push(made(pool, 'NetworkPolicy', networkPolicySpec(pool, setting.opsPort, setting.egress, setting.defaults.metricsFrom)));
   objects.push(made(pool, 'Deployment', deploymentSpec(pool, setting)));
   if (spec.autoscaling?.mode === 'hpa') objects.push(made(pool, 'HorizontalPodAutoscaler', autoscalerSpec(pool, spec.autoscaling)));
   if (spec.autoscaling?.mode === 'keda')

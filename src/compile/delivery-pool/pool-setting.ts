@@ -1,4 +1,4 @@
-import type { Reach } from './network-policy.ts';
+import type { AllowedEgress } from './network-policy.ts';
 
 /** Settings of the workers of every pool of an installation. */
 export interface PoolDefaults {
@@ -24,7 +24,7 @@ export interface PoolSetting {
   configHash: string;
   opsPort: number;
   /** Openings of the NetworkPolicy. */
-  reach: Reach;
+  egress: AllowedEgress;
   /** Null: another owner sets the number of pods. */
   replicas: number | null;
 }

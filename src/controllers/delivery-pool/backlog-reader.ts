@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { DueArchives } from '../../data/history/due-archives.ts';
-import { figuresOfAll } from '../../data/queue/queue-figures.ts';
+import { sumQueueStats } from '../../data/queue/queue-stats.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { Backlog } from './backlog-scaler.ts';
 
@@ -29,12 +29,12 @@ export class BacklogReader {
   read(pool: string): Promise<Backlog | null> {
     const nowMs = this.#options.clock.now();
     for (const [name, { atMs }] of this.#last) if (nowMs - atMs >= freshMs) this.#last.delete(name);
-    const last = this.#last.get(pool) ?? { atMs: nowMs, backlog: this.#look(pool, nowMs) };
+    const last = this.#last.get(pool) ?? { atMs: nowMs, backlog: this.#sample(pool, nowMs) };
     this.#last.set(pool, last);
     return last.backlog;
   }
 
-  async #look(pool: string, nowMs: number): Promise<Backlog | null> {
+  async #sample(pool: string, nowMs: number): Promise<Backlog | null> {
     const { queuesOf, cronRunsOf, archivesOf } = this.#options;
     try {
       const [figures, runs, archives] = await Promise.all([
@@ -42,7 +42,7 @@ export class BacklogReader {
         cronRunsOf(pool).organizationsWaiting(),
         archivesOf(pool).organizationsWaiting(),
       ]);
-      const { backlog, oldestUnreadAtMs } = figuresOfAll(figures);
+      const { backlog, oldestUnreadAtMs } = sumQueueStats(figures);
       const oldestAgeSeconds = oldestUnreadAtMs === null ? 0 : Math.max(0, Math.floor((nowMs - oldestUnreadAtMs) / 1000));
       return { messages: backlog + runs + archives, oldestAgeSeconds };
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import type { OwnedObject } from '../../compile/delivery-pool/cluster-kinds.ts';
-import type { Reach } from '../../compile/delivery-pool/network-policy.ts';
+import type { AllowedEgress } from '../../compile/delivery-pool/network-policy.ts';
 import { poolSelector } from '../../compile/delivery-pool/pool-names.ts';
 import { poolObjects } from '../../compile/delivery-pool/pool-objects.ts';
 import type { PoolDefaults } from '../../compile/delivery-pool/pool-setting.ts';
@@ -16,26 +16,26 @@ import type { Finding } from '../conditions.ts';
 import { isLive, isOwned } from '../held-ids.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { type Backlog, BacklogScaler } from './backlog-scaler.ts';
+import { autoscalingFinding, type DeploymentState, deploymentState, isAutoscaler, poolConditionInputs } from './pool-conditions.ts';
 import { PoolDrain } from './pool-drain.ts';
+import type { PoolEgress, PoolEgressSource } from './pool-egress.ts';
 import { readPoolEnvironment } from './pool-environment.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 import { type Found, PoolObjectsClient } from './pool-objects-client.ts';
-import type { PoolReach, PoolReaches } from './pool-reaches.ts';
-import { autoscalingFinding, type DeploymentState, deploymentState, isAutoscaler, poolJudgement } from './pool-verdict.ts';
 
 /** What a worker makes of its environment. */
-export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; reach: Reach; requests: PoolReach };
+export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; egress: AllowedEgress; requests: PoolEgress };
 
 export interface DeliveryPoolOptions {
   store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
   objects: KubernetesObjects;
   defaults: PoolDefaults;
   /** Validates the environment and the files of the future pods, as a worker does at its start. */
-  judge(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
+  checkEnvironment(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
   /** Receives the addresses that the workers may send requests to. */
-  reaches?: Pick<PoolReaches, 'note'> | undefined;
+  egressSource?: Pick<PoolEgressSource, 'note'> | undefined;
   /** Inputs from organizations and this process. */
-  furtherReach(): Reach;
+  furtherEgress(): AllowedEgress;
   /** Whether an organization is served by the pool of this name, be it there or not. */
   serves(pool: string): boolean;
   /** Of a pool, by its name. Null: Redis does not answer. */
@@ -59,8 +59,8 @@ interface InForce {
 const finalizer = 'posthorn.dev/drain';
 const manager = 'posthorn-controller';
 /** How soon to reconcile again without a change: a growing backlog triggers nothing. */
-const lookMs = 30_000;
-const scaleLookMs = 15_000;
+const recheckMs = 30_000;
+const scaleRecheckMs = 15_000;
 const obstacleLookMs = 5000;
 
 /** Reconciles DeliveryPools: the objects that make the workers run, their number, and the end of them. */
@@ -83,8 +83,8 @@ export class DeliveryPoolReconciler {
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     const cached = this.#cache.get(key);
-    if (cached === undefined || !isLive(cached)) this.#options.reaches?.note(key.name, null);
-    if (cached === undefined) return (await this.#showMissing(key.name)) ? { requeueAfterMs: lookMs } : {};
+    if (cached === undefined || !isLive(cached)) this.#options.egressSource?.note(key.name, null);
+    if (cached === undefined) return (await this.#showMissing(key.name)) ? { requeueAfterMs: recheckMs } : {};
     if (this.#options.isNamespaceEnding()) return this.#letGo(cached);
     if (!isLive(cached)) {
       await this.#showMissing(key.name);
@@ -96,9 +96,9 @@ export class DeliveryPoolReconciler {
     const backlog = await this.#options.backlog(pool.metadata.name);
     const { state, refusal, autoscaling } = await this.#putInForce(pool, backlog);
     this.#options.poolMetrics.show(pool.metadata.name, { state, isAccepted: refusal === null, backlog, autoscaling });
-    await this.#status.write(this.#cache, pool, poolJudgement(state, refusal, autoscaling), statusFields(pool, state, backlog));
+    await this.#status.write(this.#cache, pool, poolConditionInputs(state, refusal, autoscaling), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
-    return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
+    return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleRecheckMs : recheckMs };
   }
 
   /** A missing pool that organizations wait for is measured as one without workers. False: nothing waits for it. */
@@ -146,21 +146,21 @@ export class DeliveryPoolReconciler {
   }
 
   async #wanted(pool: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): Promise<OwnedObject[] | Refusal> {
-    const { defaults, objects, judge, furtherReach, reaches } = this.#options;
+    const { defaults, objects, checkEnvironment, furtherEgress, egressSource } = this.#options;
     const image = pool.spec.image ?? defaults.image;
     if (image === null) return { reason: 'NoImage', message: 'the pool has no image, and the controller has no default (POSTHORN_IMAGE)' };
     const environment = await readPoolEnvironment(pool, defaults, objects);
     if ('reason' in environment) return environment;
-    const checked = judge(environment.variables, environment.files);
+    const checked = checkEnvironment(environment.variables, environment.files);
     if ('mistakes' in checked)
       return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${checked.mistakes.join('; ')}` };
-    reaches?.note(pool.metadata.name, checked.requests);
+    egressSource?.note(pool.metadata.name, checked.requests);
     return poolObjects(pool, {
       defaults,
       image,
       configHash: environment.hash,
       opsPort: checked.opsPort,
-      reach: joined(checked.reach, furtherReach()),
+      egress: joined(checked.egress, furtherEgress()),
       replicas: this.#replicas(pool, deployment, backlog),
     });
   }
@@ -177,9 +177,9 @@ export class DeliveryPoolReconciler {
 
   async #end(pool: Pool): Promise<ReconcileResult> {
     if (pool.metadata.finalizers?.includes(finalizer) !== true) return {};
-    const { judgement, pods, requeueAfterMs } = await this.#drain.step(pool);
+    const { inputs, pods, requeueAfterMs } = await this.#drain.step(pool);
     if (requeueAfterMs === null) return this.#letGo(pool);
-    await this.#status.write(this.#cache, pool, judgement, { ...statusFields(pool, null, null), replicas: pods, desiredReplicas: 0 });
+    await this.#status.write(this.#cache, pool, inputs, { ...statusFields(pool, null, null), replicas: pods, desiredReplicas: 0 });
     return { requeueAfterMs };
   }
 
@@ -241,7 +241,7 @@ function refusalOf(error: unknown): PoolRefusal | null {
   }
 }
 
-function joined(one: Reach, other: Reach): Reach {
+function joined(one: AllowedEgress, other: AllowedEgress): AllowedEgress {
   const all = <T extends number | string>(values: readonly T[]): T[] => [...new Set(values)].sort((a, b) => (a < b ? -1 : 1));
   return {
     ports: all([...one.ports, ...other.ports]),

@@ -2,18 +2,18 @@ import { poolSelector } from '../../compile/delivery-pool/pool-names.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
-import type { Judgement } from '../conditions.ts';
+import type { ConditionInputs } from '../conditions.ts';
 import { isOwned } from '../held-ids.ts';
+import { deploymentState, drainingConditionInputs } from './pool-conditions.ts';
 import type { PoolObjectsClient } from './pool-objects-client.ts';
-import { deploymentState, drainingJudgement } from './pool-verdict.ts';
 
 const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
-const lookMs = 1000;
+const recheckMs = 1000;
 /** Beyond the grace period of the pods: then the finalizer is removed, and the rest goes with the Deployment. */
 const marginMs = 30_000;
 
 export interface DrainStep {
-  judgement: Judgement;
+  inputs: ConditionInputs;
   /** That are still there. */
   pods: number;
   /** Null: it is over. */
@@ -37,14 +37,14 @@ export class PoolDrain {
     const found = await this.#client.find(pool);
     await Promise.all([this.#client.delete(pool, found, 'HorizontalPodAutoscaler'), this.#client.delete(pool, found, 'ScaledObject')]);
     const there = found.get('Deployment');
-    if (there === undefined || !isOwned(pool, there)) return { judgement: drainingJudgement(0), pods: 0, requeueAfterMs: null };
+    if (there === undefined || !isOwned(pool, there)) return { inputs: drainingConditionInputs(0), pods: 0, requeueAfterMs: null };
     const isStopped = deploymentState(there).wanted === 0;
     const deployment = isStopped ? there : await this.#client.stopPods(pool, there);
     const { isCurrent, replicas } = deploymentState(deployment);
     const { items } = await this.#objects.list(pods, { namespace: pool.metadata.namespace ?? '', labelSelector: poolSelector(pool) });
     const left = Math.max(replicas, items.length);
     const isOver = (isCurrent && left === 0) || this.#clock.now() >= this.#limitMs(pool);
-    return { judgement: drainingJudgement(left), pods: left, requeueAfterMs: isOver ? null : lookMs };
+    return { inputs: drainingConditionInputs(left), pods: left, requeueAfterMs: isOver ? null : recheckMs };
   }
 
   #limitMs({ metadata, spec }: PosthornObject<'DeliveryPool'>): number {

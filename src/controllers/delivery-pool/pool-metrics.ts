@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Finding } from '../conditions.ts';
 import type { Backlog } from './backlog-scaler.ts';
-import type { DeploymentState } from './pool-verdict.ts';
+import type { DeploymentState } from './pool-conditions.ts';
 
 /** What is shown of a pool. */
 export interface ShownPool {

@@ -21,7 +21,7 @@ import { type DeliveryPoolOptions, DeliveryPoolReconciler } from './delivery-poo
 import { configurationKinds } from './pool-environment.ts';
 import { untilFilled } from './until-filled.ts';
 
-export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach' | 'serves' | 'isNamespaceEnding'> {
+export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherEgress' | 'serves' | 'isNamespaceEnding'> {
   store: ResourceStore;
   /** Of the namespace; it is filled here. */
   cache: ResourceCache<'DeliveryPool'>;
@@ -46,7 +46,7 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   const { store, objects, cache, namespace, organizations, namespaces, clock, logger, metrics, recorder } = options;
   const reflector = new Reflector({ store, cache, clock, logger, metrics: options.storeMetrics, namespace });
   const status = new StatusWriter({ store, clock, recorder });
-  const furtherReach = () => ({
+  const furtherEgress = () => ({
     ports: options.redisPorts(),
     cidrs: organizations.list().flatMap(({ spec }) => spec.egress?.allowedCidrs ?? []),
     hasHosts: organizations.list().some(({ spec }) => (spec.egress?.allowedHosts ?? []).length > 0),
@@ -54,7 +54,7 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   const serves = (pool: string): boolean =>
     organizations.list().some((organization) => isLive(organization) && servingPool(organization, cache) === pool);
   const isNamespaceEnding = (): boolean => isEnding(namespaces, namespace);
-  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, serves, isNamespaceEnding, status });
+  const reconciler = new DeliveryPoolReconciler({ ...options, furtherEgress, serves, isNamespaceEnding, status });
   const queue = new WorkQueue({ clock });
   const addAll = (): void => {
     for (const { metadata } of cache.list(namespace)) queue.add(formatKey(metadata));

@@ -1,9 +1,9 @@
 import type { Logger } from '../../core/logger.ts';
-import type { ArchiveTrouble, ArchiveTroubles } from '../../data/history/archive-troubles.ts';
+import type { ArchiveFailure, ArchiveFailures } from '../../data/history/archive-failures.ts';
 import { type Finding, timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, isLive } from '../held-ids.ts';
-import { conditionOf, type HealthConditionsOptions, isStale, lookRegularly, writeHealthConditions } from './health-conditions.ts';
+import { checkPeriodically, conditionOf, type HealthConditionsOptions, isStale, writeHealthConditions } from './health-conditions.ts';
 
 const archiving = 'Archiving';
 /** For so long a loss is reported. */
@@ -11,23 +11,23 @@ const reportedMs = 3_600_000;
 
 export interface ArchiveHealthOptions extends HealthConditionsOptions {
   caches: Pick<ControllerCaches, 'Organization'>;
-  archiveTroubles: Pick<ArchiveTroubles, 'all'>;
+  archiveFailures: Pick<ArchiveFailures, 'all'>;
   logger: Logger;
 }
 
 /** Keeps the condition `Archiving` of organizations that have an archive, of the manager `posthorn-health`, until the signal aborts. */
 export async function runArchiveHealth(options: ArchiveHealthOptions, signal: AbortSignal): Promise<void> {
   const failure = 'the archive conditions could not be written';
-  await lookRegularly(() => look(options), { ...options, failure }, signal);
+  await checkPeriodically(() => check(options), { ...options, failure }, signal);
 }
 
-async function look(options: ArchiveHealthOptions): Promise<void> {
-  const { caches, archiveTroubles, clock } = options;
+async function check(options: ArchiveHealthOptions): Promise<void> {
+  const { caches, archiveFailures, clock } = options;
   const concerned = caches.Organization.list().filter(
     (object) => isLive(object) && (object.spec.archive !== undefined || conditionOf(object, archiving) !== undefined),
   );
   if (concerned.length === 0) return;
-  const troubles = await archiveTroubles.all();
+  const troubles = await archiveFailures.all();
   for (const object of concerned) {
     const finding = object.spec.archive === undefined ? null : findingOf(troubles.get(idOf('Organization', object)), clock.now());
     const findings = { [archiving]: finding };
@@ -36,7 +36,7 @@ async function look(options: ArchiveHealthOptions): Promise<void> {
   }
 }
 
-function findingOf(trouble: ArchiveTrouble | undefined, nowMs: number): Finding {
+function findingOf(trouble: ArchiveFailure | undefined, nowMs: number): Finding {
   const { failing = null, lost = null } = trouble ?? {};
   const why = failing === null ? '' : `writes have failed since ${timestamp(failing.sinceMs)}: ${failing.message}`;
   if (lost !== null && nowMs - lost.lastMs < reportedMs) {

@@ -15,14 +15,14 @@ export interface HealthConditionsOptions {
 }
 
 /** Calls `look` about every half minute until the signal aborts; one that fails is logged with `failure`. */
-export async function lookRegularly(
-  look: () => Promise<void>,
+export async function checkPeriodically(
+  check: () => Promise<void>,
   { clock, logger, failure }: { clock: Clock; logger: Logger; failure: string },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      await look();
+      await check();
     } catch (error) {
       logger.debug({ err: error }, `${failure}; retrying`);
     }

@@ -7,11 +7,11 @@ import type { Finding } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { isLive, organizationIdOf } from '../held-ids.ts';
 import {
+  checkPeriodically,
   conditionOf,
   type HealthConditionsOptions,
   type HealthFindings,
   isStale,
-  lookRegularly,
   writeHealthConditions,
 } from './health-conditions.ts';
 import { WritePace } from './write-pace.ts';
@@ -37,15 +37,15 @@ export async function runMailHealth(options: MailHealthOptions, signal: AbortSig
   const pace = new WritePace(options.clock);
   const turn = (): Promise<void> => pace.turn(0, signal);
   const failure = 'the e-mail conditions could not be written';
-  await lookRegularly(() => look({ ...options, turn }, signal), { ...options, failure }, signal);
+  await checkPeriodically(() => check({ ...options, turn }, signal), { ...options, failure }, signal);
 }
 
-type LookOptions = MailHealthOptions & { turn: () => Promise<void> };
+type CheckOptions = MailHealthOptions & { turn: () => Promise<void> };
 
 /** An object with the addresses that get its e-mails. */
 type Sender = { [K in MailKind]: { kind: K; object: ObjectOf<K>; addresses: readonly string[] } }[MailKind];
 
-async function look(options: LookOptions, signal: AbortSignal): Promise<void> {
+async function check(options: CheckOptions, signal: AbortSignal): Promise<void> {
   const { caches, mailBudgets, clock } = options;
   const day = new Date(clock.now()).toISOString().slice(0, 10);
   const spent = await mailBudgets.onDayOf(clock.now());

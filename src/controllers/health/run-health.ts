@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { asksForAnotherId } from '../../core/ids.ts';
+import { requestsAnotherId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { CircuitFeed } from '../../data/queue/circuit-feed.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
@@ -51,7 +51,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     circuits: broken,
     // An object without a claim has an id that no other one can have published.
     ownsCircuits: (object: ObjectOf<K>) =>
-      !asksForAnotherId(definitionOf(kind).idPrefix, object.metadata) || mayHaveItsId(caches, cache, object),
+      !requestsAnotherId(definitionOf(kind).idPrefix, object.metadata) || mayHaveItsId(caches, cache, object),
     detail: (object: PosthornObject<HealthKind>, target: CircuitTarget) => circuitDetail(options, kind, object, target),
     turn: () => pace.turn(yieldsMs[kind], signal),
   });
@@ -59,13 +59,13 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
   const destinations = new HealthReconciler(common('Destination', caches.Destination));
   const endpoints = new HealthReconciler(common('WebhookEndpoint', caches.WebhookEndpoint));
   const queues = { Route: new WorkQueue({ clock }), Destination: new WorkQueue({ clock }), WebhookEndpoint: new WorkQueue({ clock }) };
-  const look = (ids: Iterable<string>): void => {
+  const recheck = (ids: Iterable<string>): void => {
     for (const id of ids)
       for (const kind of healthKinds)
         for (const { metadata } of caches[kind].byIndex(indexes.id, id)) queues[kind].add(formatKey(metadata));
   };
   // Thousands may claim one id.
-  const lookAtOldest = (id: string, exceptUid: string | undefined): void => {
+  const recheckOldest = (id: string, exceptUid: string | undefined): void => {
     for (const kind of healthKinds)
       for (const { metadata } of caches[kind].oldestWithId(id, exceptUid)) queues[kind].add(formatKey(metadata));
   };
@@ -75,11 +75,11 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
       const id = idOf(kind, before);
       if (after !== undefined && idOf(kind, after) === id && isLive(after) === isLive(before)) return;
       // An id goes to the next one of the objects that claim it, and its circuits with it.
-      if (caches[kind].getById(id) === undefined) look(broken.forget(id));
-      else lookAtOldest(id, before.metadata.uid);
+      if (caches[kind].getById(id) === undefined) recheck(broken.forget(id));
+      else recheckOldest(id, before.metadata.uid);
       if (after !== undefined) {
         if (kind !== 'NotificationChannel') queues[kind].add(formatKey(after.metadata));
-        lookAtOldest(idOf(kind, after), after.metadata.uid);
+        recheckOldest(idOf(kind, after), after.metadata.uid);
       }
       metrics.showCircuits(broken.counts());
     }),
@@ -105,7 +105,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     controller('Route', { reconcile: (key) => routes.reconcile(key) }),
     controller('Destination', { reconcile: (key) => destinations.reconcile(key) }),
     controller('WebhookEndpoint', { reconcile: (key) => endpoints.reconcile(key) }),
-    follow({ ...options, broken, look }, signal),
+    follow({ ...options, broken, recheck }, signal),
   ]);
   for (const stop of unfollow) stop();
   metrics.showCircuits(null);
@@ -121,24 +121,24 @@ async function follow(
     logger,
     metrics,
     broken,
-    look,
-  }: HealthOptions & { broken: BrokenCircuits; look: (ids: Iterable<string>) => void },
+    recheck,
+  }: HealthOptions & { broken: BrokenCircuits; recheck: (ids: Iterable<string>) => void },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
       let position = await feed.head();
-      look(broken.replace(await circuits.broken()));
+      recheck(broken.replace(await circuits.broken()));
       metrics.showCircuits(broken.counts());
-      look(notClosed('Route', caches.Route));
-      look(notClosed('Destination', caches.Destination));
-      look(notClosed('WebhookEndpoint', caches.WebhookEndpoint));
+      recheck(notClosed('Route', caches.Route));
+      recheck(notClosed('Destination', caches.Destination));
+      recheck(notClosed('WebhookEndpoint', caches.WebhookEndpoint));
       const endMs = clock.now() + compareIntervalMs;
       for (let isBehind = false; !isBehind && !signal.aborted && clock.now() < endMs; ) {
         const read = await feed.after(position);
         position = read.position;
         isBehind = read.isBehind;
-        look(read.transitions.flatMap((transition) => broken.apply(transition)));
+        recheck(read.transitions.flatMap((transition) => broken.apply(transition)));
         metrics.showCircuits(broken.counts());
       }
     } catch (error) {

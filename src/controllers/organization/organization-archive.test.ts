@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
-import { ArchiveTroubles } from '../../data/history/archive-troubles.ts';
+import { ArchiveFailures } from '../../data/history/archive-failures.ts';
 import { MessageArchive } from '../../data/history/message-archive.ts';
 import { registryKeys } from '../../data/registry/registry-keys.ts';
 import { hashFields } from '../../data/shard/hash-fields.ts';
@@ -35,7 +35,7 @@ beforeEach(async () => {
   const end = new AbortController();
   const watching = {
     caches: controllers.caches,
-    archiveTroubles: new ArchiveTroubles({ redis: redis.client, prefix }),
+    archiveFailures: new ArchiveFailures({ redis: redis.client, prefix }),
     recorder: { record: (event: (typeof controllers.events)[number]) => void controllers.events.push(event) },
     clock: hasty,
     logger: silentLogger,

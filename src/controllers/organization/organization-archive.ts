@@ -3,7 +3,7 @@ import { destinationRefusal } from '../../compile/destination.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../held-ids.ts';
-import { standingOf } from '../standing.ts';
+import { referenceStateOf } from '../reference-state.ts';
 
 export interface ArchiveReference {
   /** Null: there is no archive, or none that can ever be written to. */
@@ -26,7 +26,7 @@ export function archiveReference({ spec }: PosthornObject<'Organization'>, cache
   const refusal = destinationRefusal(destination.spec);
   if (refusal !== null) return unresolved('DestinationNotAccepted', `Destination ${name}: ${refusal.message}`);
   const destinationId = idOf('Destination', destination);
-  const { state, reason } = standingOf(destination);
+  const { state, reason } = referenceStateOf(destination);
   // Its first status is on its way.
   if (state === 'ready' || state === 'unseen') return { destinationId };
   return { ...unresolved('DestinationNotReady', `Destination ${name} is not ready (${reason})`), destinationId };

@@ -46,7 +46,7 @@ function start(): void {
     prefix,
     clock,
     purger: {
-      forgetGone: (...given) => purger.forgetGone(...given),
+      removeDeletedCounters: (...given) => purger.removeDeletedCounters(...given),
       purgeOrganization: async (org, signal) => {
         if (fault !== null) throw fault;
         if (await isThere()) purges++;

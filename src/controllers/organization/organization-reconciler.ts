@@ -3,7 +3,7 @@ import { compileOrganization } from '../../compile/organization.ts';
 import type { Clock } from '../../core/clock.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { asksForForeignId, idAnnotation } from '../../core/ids.ts';
+import { idAnnotation, requestsForeignId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { MessagePurger } from '../../data/shard/messages.ts';
@@ -11,11 +11,11 @@ import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import type { KubernetesObjects } from '../../store/kubernetes/kubernetes-objects.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
-import { type Finding, judgementOf, type Verdict } from '../conditions.ts';
+import { conditionInputs, type Finding, type Verdict } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
+import { DeletedObjectIds } from '../deleted-object-ids.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
-import { GoneIds } from '../gone-ids.ts';
 import { hasSettledId, idOf, isEnding, isLive, isOldestOfItsId, organizationOf, purgeFinalizer } from '../held-ids.ts';
 import { notProgrammed } from '../programmed-condition.ts';
 import { sayingOutage } from '../redis-outage.ts';
@@ -63,7 +63,7 @@ const assignAgainMs = 300_000;
 
 /** Reconciles Organizations: namespace, rights in it, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
 export class OrganizationReconciler {
-  readonly gone = new GoneIds('Organization');
+  readonly gone = new DeletedObjectIds('Organization');
   readonly #options: OrganizationReconcilerOptions;
   readonly #namespaces: OrganizationNamespaces;
   readonly #records: OrganizationRecords;
@@ -95,7 +95,7 @@ export class OrganizationReconciler {
       return {};
     }
     signal.throwIfAborted();
-    if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
+    if (requestsForeignId(kinds.Organization.idPrefix, object.metadata)) {
       return this.#refuse(object, { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not the id of an Organization' });
     }
     const formerId = await this.#formerId(object);
@@ -293,7 +293,7 @@ export class OrganizationReconciler {
     const verdict: Verdict = { accepted: found, resolvedRefs: { ...found, reason: 'ResolvedRefs' }, programmed, isStalled: false };
     const { status, caches, logger } = this.#options;
     try {
-      await status.write(caches.Organization, object, judgementOf(verdict), {
+      await status.write(caches.Organization, object, conditionInputs(verdict), {
         id: object.status?.id,
         namespaceUid: object.status?.namespaceUid,
       });
@@ -321,7 +321,7 @@ export class OrganizationReconciler {
     namespaceUid = object.status?.namespaceUid,
   ): Promise<void> {
     const { status, caches } = this.#options;
-    await status.write(caches.Organization, object, judgementOf(verdictOf(outcome)), { id, namespaceUid });
+    await status.write(caches.Organization, object, conditionInputs(verdictOf(outcome)), { id, namespaceUid });
   }
 }
 

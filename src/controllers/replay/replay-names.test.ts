@@ -57,9 +57,9 @@ test('a new event type brings back the replays that name it', async () => {
   const asked: string[] = [];
   const noting: KnownWebhooks = {
     ...known,
-    pastEventTypeIds: (org, name) => {
+    deletedEventTypeIds: (org, name) => {
       asked.push(name);
-      return known.pastEventTypeIds(org, name);
+      return known.deletedEventTypeIds(org, name);
     },
   };
   // No object is due for another reconcile.

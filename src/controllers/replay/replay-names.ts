@@ -41,16 +41,16 @@ export async function unknownAmong({ eventTypes, applications, endpoints }: Name
   if (types.length > 0) return notFound('EventType', 'event types', types);
   const { webhooks, organization } = world;
   const { id: org } = organization;
-  const [ofApplications, ofEndpoints, past] = await Promise.all([
+  const [ofApplications, ofEndpoints, deletedNames] = await Promise.all([
     webhooks.applicationsById(org, applications),
     webhooks.endpointsById(org, endpoints),
-    webhooks.past(org, { applications, endpoints }),
+    webhooks.deletedNames(org, { applications, endpoints }),
   ]);
   // Without its prefix, an id may name an index that is not that of an object.
   const hasMessages = async (kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<boolean> =>
     id.startsWith(kinds[kind].idPrefix) && (await webhooks.hasHistory(webhookOrganization(org), id, 'deliveries'));
   const isGone = async (kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<boolean> =>
-    !ofApplications.has(id) && !ofEndpoints.has(id) && !past.has(id) && !(await hasMessages(kind, id));
+    !ofApplications.has(id) && !ofEndpoints.has(id) && !deletedNames.has(id) && !(await hasMessages(kind, id));
   const goneApplications = await those(applications, (id) => isGone('WebhookApplication', id));
   if (goneApplications.length > 0) return notFound('Application', 'applications', goneApplications);
   const goneEndpoints = await those(endpoints, (id) => isGone('WebhookEndpoint', id));
@@ -64,9 +64,9 @@ async function unknownTypes(names: readonly string[], { caches, webhooks, organi
   return await those(names, async (name) => {
     // A deleted event type is recorded as past before its record goes.
     if (declared.has(name) || (await webhooks.eventTypeIdByName(org, name)) !== null) return false;
-    const past = await webhooks.pastEventTypeIds(org, name);
+    const deletedNames = await webhooks.deletedEventTypeIds(org, name);
     // Null: some deletions are not recorded, and this may be one of them.
-    return past === null ? !(await webhooks.mayHaveEvents(org, name)) : past.length === 0;
+    return deletedNames === null ? !(await webhooks.mayHaveEvents(org, name)) : deletedNames.length === 0;
   });
 }
 

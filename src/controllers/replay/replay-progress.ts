@@ -52,7 +52,7 @@ export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number)
 }
 
 /** Whether the status of the object differs. An estimate alone is no difference: it changes at every look. */
-export function isNews({ status = {} }: Replay, progress: ReplayProgress): boolean {
+export function differsFromStatus({ status = {} }: Replay, progress: ReplayProgress): boolean {
   const fields = Object.entries(status).filter(([name, value]) => replayStatusFields.has(name) && value !== undefined);
   const conditions = (status.conditions ?? []).filter(({ type }) => conditionTypes.has(type)).sort(byType);
   return !isDeepStrictEqual(
@@ -66,7 +66,7 @@ function comparable({ estimatedCompletionTime, ...rest }: Partial<ReplayProgress
 }
 
 /** Conditions with news about the replay, apart from Queued. */
-export function newsIn({ status }: Replay, { conditions }: ReplayProgress): Condition[] {
+export function changedConditions({ status }: Replay, { conditions }: ReplayProgress): Condition[] {
   return conditions.filter(
     ({ type, reason }) => type !== 'Queued' && status?.conditions?.some((each) => each.type === type && each.reason === reason) !== true,
   );

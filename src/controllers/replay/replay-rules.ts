@@ -6,8 +6,8 @@ import type { PosthornKind, PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../held-ids.ts';
+import { complaintsAbout, type UnreadyReference, unreadyReferences } from '../reference-state.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import { complaintsAbout, type Lacking, lackingReferences } from '../standing.ts';
 import { namesIn, unknownAmong } from './replay-names.ts';
 
 type Named = { name: string } | { name: string }[];
@@ -27,7 +27,7 @@ export function replayRules(
   return {
     kind: 'Replay',
     // By what its filter names it only compares.
-    worksWithout: ({ spec }, lacking) => lacking.every((each) => each.state === 'earlier' || !isTarget(spec, each)),
+    worksWithout: ({ spec }, unready) => unready.every((each) => each.state === 'earlier' || !isTarget(spec, each)),
     evaluate: async (object, organization, published) => {
       const { filter, destinationRef } = object.spec;
       const { namespace } = organization;
@@ -60,7 +60,7 @@ export function replayRules(
         (destinations !== undefined && ids.filterDestinationId === undefined) ||
         (destinationRef !== undefined && ids.destinationId === undefined);
       if (isMissing) {
-        const [unresolved] = complaintsAbout(lackingReferences(caches, object).filter(({ state }) => state === 'missing'));
+        const [unresolved] = complaintsAbout(unreadyReferences(caches, object).filter(({ state }) => state === 'missing'));
         if (unresolved !== undefined) return { unresolved };
       }
       const unresolved = hasNames && kept === null ? await unknownAmong(names, { caches, webhooks, organization }) : null;
@@ -71,6 +71,6 @@ export function replayRules(
 }
 
 /** Whether it is where everything is sent to. */
-function isTarget({ destinationRef }: PosthornObject<'Replay'>['spec'], { kind, name }: Lacking): boolean {
+function isTarget({ destinationRef }: PosthornObject<'Replay'>['spec'], { kind, name }: UnreadyReference): boolean {
   return kind === 'Destination' && name === destinationRef?.name;
 }

@@ -9,7 +9,7 @@ import type { ControllerCaches } from '../controller-caches.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { WritePace } from '../health/write-pace.ts';
 import { mayHaveItsId, organizationIdOf } from '../held-ids.ts';
-import { expiresAtMs, isNews, newsIn, progressOf } from './replay-progress.ts';
+import { changedConditions, differsFromStatus, expiresAtMs, progressOf } from './replay-progress.ts';
 
 export interface ReplayStatusOptions {
   caches: Pick<ControllerCaches, 'Replay' | 'Organization' | 'owners'>;
@@ -25,7 +25,7 @@ const lookEveryMs = 5000;
 
 type Replay = PosthornObject<'Replay'>;
 
-interface Look extends ReplayStatusOptions {
+interface UpdateContext extends ReplayStatusOptions {
   /** Replays that have ended, with a status that has it, by `finalKey`: nothing is read of them any more. */
   final: Set<string>;
   turn(): Promise<void>;
@@ -38,10 +38,10 @@ interface Look extends ReplayStatusOptions {
 export async function runReplayStatus(options: ReplayStatusOptions, signal: AbortSignal): Promise<void> {
   const { caches, clock, logger } = options;
   const pace = new WritePace(clock);
-  const look: Look = { ...options, final: new Set(), turn: () => pace.turn(0, signal) };
+  const context: UpdateContext = { ...options, final: new Set(), turn: () => pace.turn(0, signal) };
   while (!signal.aborted) {
     try {
-      if (caches.Replay.size > 0) await updateAll(look, signal);
+      if (caches.Replay.size > 0) await updateAll(context, signal);
     } catch (error) {
       if (!signal.aborted) logger.debug({ err: error }, 'the runs of replays could not be read; retrying');
     }
@@ -49,17 +49,17 @@ export async function runReplayStatus(options: ReplayStatusOptions, signal: Abor
   }
 }
 
-async function updateAll(look: Look, signal: AbortSignal): Promise<void> {
-  const { caches, logger } = look;
+async function updateAll(context: UpdateContext, signal: AbortSignal): Promise<void> {
+  const { caches, logger } = context;
   const replays = caches.Replay.list().filter((object) => mayHaveItsId(caches, caches.Replay, object));
   const known = new Set(replays.map(finalKey));
-  for (const key of look.final) if (!known.has(key)) look.final.delete(key);
+  for (const key of context.final) if (!known.has(key)) context.final.delete(key);
   for (const object of replays) {
     if (signal.aborted) return;
     const org = organizationIdOf(caches, object);
     if (org === undefined) continue;
     // It may be gone. The following ones are written all the same.
-    await bringUpToDate(object, org, look).catch((error: unknown) => {
+    await bringUpToDate(object, org, context).catch((error: unknown) => {
       const { namespace, name } = object.metadata;
       const level = isPosthornError(error) ? 'debug' : 'error';
       logger[level]({ err: error, namespace, name }, 'the status of a replay could not be written; retrying');
@@ -67,16 +67,16 @@ async function updateAll(look: Look, signal: AbortSignal): Promise<void> {
   }
 }
 
-async function bringUpToDate(object: Replay, org: string, look: Look): Promise<void> {
-  const { store, clock, recorder, final, replayRuns } = look;
+async function bringUpToDate(object: Replay, org: string, context: UpdateContext): Promise<void> {
+  const { store, clock, recorder, final, replayRuns } = context;
   const { uid, name, namespace = '' } = object.metadata;
   if (!final.has(finalKey(object))) {
     const run = await replayRuns.find(org, replayIdentity(object, { id: org }));
     const progress = progressOf(object, run, clock.now());
-    if (progress !== null && isNews(object, progress)) {
-      await look.turn();
+    if (progress !== null && differsFromStatus(object, progress)) {
+      await context.turn();
       await store.applyStatus('Replay', { namespace, name }, { ...progress }, { manager: 'posthorn-replay', force: true, ifUid: uid });
-      for (const { type, reason, message } of newsIn(object, progress))
+      for (const { type, reason, message } of changedConditions(object, progress))
         recorder.record({ object, type: type === 'Complete' ? 'Normal' : 'Warning', reason, message });
       return;
     }

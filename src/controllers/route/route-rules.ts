@@ -8,10 +8,10 @@ import type { FilterDefinition } from '../../core/records.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../held-ids.ts';
+import { referenceStateOf, type UnreadyReference } from '../reference-state.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
 import { contentOf } from '../shared-content.ts';
-import { type Lacking, standingOf } from '../standing.ts';
 import type { RouteCode } from './route-code.ts';
 
 type Filtering =
@@ -30,10 +30,10 @@ export function routeRules(
 ): ResourceRules<'Route'> {
   return {
     kind: 'Route',
-    worksWithout: ({ spec }, lacking) => {
-      const out = lacking.filter(({ state }) => state !== 'earlier');
+    worksWithout: ({ spec }, unready) => {
+      const out = unready.filter(({ state }) => state !== 'earlier');
       const outDestinations = new Set(out.filter(({ kind }) => kind === 'Destination').map(({ name }) => name));
-      const isDispensable = ({ kind }: Lacking): boolean => kind === 'Destination' || kind === 'NotificationChannel';
+      const isDispensable = ({ kind }: UnreadyReference): boolean => kind === 'Destination' || kind === 'NotificationChannel';
       return out.every(isDispensable) && spec.destinationRefs.some(({ name }) => !outDestinations.has(name));
     },
     evaluate: async (object, organization) => {
@@ -120,7 +120,7 @@ async function resolveTargets(
     const destination = referenced(caches, caches.Destination, { namespace, name });
     if (destination === undefined || destinationRefusal(destination.spec) !== null) continue;
     const id = idOf('Destination', destination);
-    const serves = isServing(destination.spec, plan) && standingOf(destination).state !== 'notReady';
+    const serves = isServing(destination.spec, plan) && referenceStateOf(destination).state !== 'notReady';
     targets.push({ id, shard: await shards.of(id), isServing: serves });
   }
   return targets;

@@ -1,8 +1,8 @@
 import { type KeyObject, verify } from 'node:crypto';
+import type { JobOwner } from '../fair-scheduler.ts';
 import { type KeyAndSignature, type LargeWork, verifyLarge } from '../large-ed25519.ts';
 import { loopTurns } from '../loop-turns.ts';
 import { wholePayloadBytes } from '../payload-sizes.ts';
-import type { TurnOwner } from '../turns.ts';
 import type { SignedContent, Verification } from './descriptor.ts';
 import { noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 
@@ -14,7 +14,7 @@ export function* signedByAnyPublicKey(
   keys: readonly KeyObject[],
   signed: SignedContent,
   signatures: readonly Buffer[],
-  owner: TurnOwner,
+  owner: JobOwner,
 ): Generator<Promise<void> | undefined, Verification | SignatureFailure> {
   const pairs = signatures.slice(0, maxAsymmetricSignatures).flatMap((signature) => keys.map((key) => ({ key, signature })));
   if (signed.body.length > wholePayloadBytes) return (yield* areSignedElsewhere(signed, pairs, owner)) ? { signed } : noSecretMatches;
@@ -30,7 +30,7 @@ export function* signedByAnyPublicKey(
 function* areSignedElsewhere(
   { prefix: head, body }: SignedContent,
   pairs: readonly KeyAndSignature[],
-  owner: TurnOwner,
+  owner: JobOwner,
 ): Generator<Promise<void>, boolean> {
   if (pairs.length === 0) return false;
   let isSigned = false;

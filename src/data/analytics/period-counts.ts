@@ -17,7 +17,7 @@ export interface Tally {
   fields: ReadonlyMap<string, string>;
 }
 
-export interface Wanted {
+export interface PeriodQuery {
   /** Names, as `statistics-periods.ts` gives them. */
   periods: readonly string[];
   /** Of a period; absent: all. */
@@ -38,7 +38,7 @@ export async function readCounts(
   redis: RedisClient,
   keys: ShardKeys,
   org: string,
-  { periods: names, fields, ...which }: Wanted,
+  { periods: names, fields, ...which }: PeriodQuery,
   also: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Counts> {
   const folds = (): Promise<string | null> => redis.hget(keys.declared[0], hashFields.control.folds);
@@ -65,7 +65,7 @@ async function readTallies(
   redis: RedisClient,
   keys: ShardKeys,
   org: string,
-  { fromMs, groups }: Pick<Wanted, 'fromMs' | 'groups'>,
+  { fromMs, groups }: Pick<PeriodQuery, 'fromMs' | 'groups'>,
 ): Promise<Tally[]> {
   const names = (await redis.smembers(keys.tallies(org))).flatMap((name) => {
     const [period = '', ofGroup = ''] = name.split(':');

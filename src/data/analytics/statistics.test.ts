@@ -219,7 +219,7 @@ test('counters of what is gone are removed, others stay', async () => {
   await deliver(2, delivered, { shard: 1 });
   const purger = new RedisMessagePurger({ redis: redis.client, prefix, shards: 2 });
   const gone = async () => new Set(['dst_1', 'src_a']);
-  expect(await purger.forgetGone('org_a', gone, new AbortController().signal)).toBe(3);
+  expect(await purger.removeDeletedCounters('org_a', gone, new AbortController().signal)).toBe(3);
   expect(await reader.destinationCounters('org_a', 'dst_0')).toMatchObject({ deliveries: 2 });
   expect(await reader.destinationCounters('org_a', 'dst_1')).toMatchObject({ deliveries: 0, lastDeliveryAtMs: null });
   expect(await reader.eventCounters('org_a', 'src_a')).toEqual({ events: 0, lastEventAtMs: null });

@@ -7,13 +7,13 @@ import { ShardScript } from '../shard/shard-script.ts';
 const script = new ShardScript(new URL('./unfinished-check.lua', import.meta.url));
 const eventsPerStep = 200;
 
-export interface ShardPlace {
+export interface ShardConnection {
   redis: RedisClient;
   prefix: string;
   shard: number;
 }
 
-export interface WrongAccount {
+export interface AccountMismatch {
   account: string;
   complaint: string;
 }
@@ -22,7 +22,7 @@ export interface WrongAccount {
  * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects them. Returns the errors. An
  * account of which something ends or goes meanwhile is skipped.
  */
-export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode: 'check' | 'mend'): Promise<WrongAccount[]> {
+export async function compareFinished({ redis, prefix, shard }: ShardConnection, mode: 'check' | 'mend'): Promise<AccountMismatch[]> {
   const keys = shardKeys(prefix, shard);
   const base = shardBase(prefix, shard);
   const before = await redis.hgetall(keys.finishedBytes);

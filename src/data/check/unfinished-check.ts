@@ -6,21 +6,21 @@ import { hashFields } from '../shard/hash-fields.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardBase, shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
-import { compareFinished, type ShardPlace, type WrongAccount } from './finished-check.ts';
+import { type AccountMismatch, compareFinished, type ShardConnection } from './finished-check.ts';
 
 const checkScript = new ShardScript(new URL('./unfinished-check.lua', import.meta.url));
 const eventsPerStep = 100;
 const messagesPerStep = 500;
 
 /** The subject of wrong unfinished bytes: an event (its key), or an account. */
-export type WrongBytes = { event: string; complaint: string } | WrongAccount;
+export type WrongBytes = { event: string; complaint: string } | AccountMismatch;
 
 /**
  * Compares a shard's unfinished events (`../queue/includes/unfinished.lua`) with its records, or corrects them; `messages`: the keys of the messages of
  * each event. Returns the errors. An event whose messages have changed is skipped.
  */
 export async function compareUnfinished(
-  { redis, prefix, shard }: ShardPlace,
+  { redis, prefix, shard }: ShardConnection,
   messages: ReadonlyMap<string, readonly string[]>,
   mode: 'check' | 'mend',
 ): Promise<WrongBytes[]> {
@@ -56,7 +56,7 @@ export async function recountUnfinished({
   return corrected;
 }
 
-async function messagesOfEvents({ redis, prefix, shard }: ShardPlace): Promise<Map<string, string[]>> {
+async function messagesOfEvents({ redis, prefix, shard }: ShardConnection): Promise<Map<string, string[]>> {
   const base = shardBase(prefix, shard);
   const found = new Map<string, string[]>();
   const keys = await scanKeys(redis, base, 'm:*');

@@ -6,7 +6,7 @@
  * - `last` hash: job → last slot that was given to the workers, or to its run that waits for one; `ran` hash: job → start of its last run (both ms)
  * - `ready` list of organizations with runs that wait, `q:<org>` list of these runs, `waiting` hash: job → its run there
  * - `runs` hash: run → its text, while a worker has it; `held` sorted set of them by the time when the worker counts as lost
- * - `bell` list, the doorbell of the workers; it and `ready` of another pool than the default one end with its suffix (`pool-mark.ts`)
+ * - `bell` list, the doorbell of the workers; it and `ready` of another pool than the default one end with its suffix (`pool-suffix.ts`)
  * - `pools` hash: organization → suffix of its pool, when that is another one; `take:<token>` list, the result of one call of `cron-take.lua`
  * - `turn` string: holder of the leadership lock
  *

@@ -2,7 +2,7 @@ import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { cronBlockSeconds, cronKeys } from './cron-keys.ts';
 
@@ -36,12 +36,12 @@ export interface CronClaim extends CronRun {
 export class CronRuns {
   readonly #redis: RedisClient;
   readonly #keys: ReturnType<typeof cronKeys>;
-  readonly #mark: string;
+  readonly #poolSuffix: string;
 
   /** `pool`: for queries of its waiting runs. */
   constructor({ redis, prefix, pool = defaultPool }: { redis: RedisClient; prefix: string; pool?: string }) {
     this.#redis = redis;
-    this.#mark = poolMark(pool);
+    this.#poolSuffix = poolSuffix(pool);
     this.#keys = cronKeys(prefix);
   }
 
@@ -83,7 +83,9 @@ export class CronRuns {
   async take(token: string, count: number, without: readonly string[]): Promise<{ runs: CronRun[]; hasMore: boolean }> {
     const { ready, waiting, runs, held, ran, bell, take, base, last } = this.#keys;
     const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last];
-    const [more, ...taken] = list(await this.#run(takeScript, keys, [namedArgument({ count, lostAfterMs, mark: this.#mark, without })]));
+    const [more, ...taken] = list(
+      await this.#run(takeScript, keys, [namedArgument({ count, lostAfterMs, mark: this.#poolSuffix, without })]),
+    );
     return { runs: taken.map((each) => parseRun(text(each))), hasMore: integer(more) === 1 };
   }
 
@@ -101,7 +103,7 @@ export class CronRuns {
 
   /** How many organizations of the pool have runs that wait. */
   async organizationsWaiting(): Promise<number> {
-    return await this.#redis.llen(`${this.#keys.ready}${this.#mark}`).catch(throwUnavailable);
+    return await this.#redis.llen(`${this.#keys.ready}${this.#poolSuffix}`).catch(throwUnavailable);
   }
 
   /** When the jobs ran last, in milliseconds since the epoch; null: never. */
@@ -138,13 +140,13 @@ export class CronRuns {
 }
 
 /** Lets a worker of a pool sleep until there are runs for it. Owns its connection, which blocks. */
-export class CronBell {
+export class CronDoorbell {
   readonly #blocking: RedisClient;
   readonly #key: string;
 
   constructor({ blocking, prefix, pool = defaultPool }: { blocking: RedisClient; prefix: string; pool?: string }) {
     this.#blocking = blocking;
-    this.#key = `${cronKeys(prefix).bell}${poolMark(pool)}`;
+    this.#key = `${cronKeys(prefix).bell}${poolSuffix(pool)}`;
     // Errors reject the wait under way; the event is redundant.
     blocking.on('error', () => undefined);
   }

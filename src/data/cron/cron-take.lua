@@ -4,7 +4,7 @@
 -- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`;
 -- see `cron-keys.ts`.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): count: how many at most; lost_after_ms: how long after its own time a run counts as lost; mark of the pool
--- (`pool-mark.ts`); without: organizations that get no more here.
+-- (`pool-suffix.ts`); without: organizations that get no more here.
 -- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it returns the same runs.
 -- @include "../tasks/includes/bounded-bell.lua"
 -- @include "../../redis/scripts/includes/json.lua"

@@ -1,8 +1,8 @@
 import type { TimeRange } from '../shard/index-pages.ts';
-import { filterScope, isOfFailures, meetsFilter, outcomeLook, readRange } from '../shard/message-conditions.ts';
+import { filterScope, isOfFailures, meetsFilter, outcomeConditions, readRange } from '../shard/message-conditions.ts';
 import { isAmong, listed, type OneOrMore } from '../shard/message-filter.ts';
 import type { DeliveryFilter, DeliveryStatus, DeliveryView } from '../shard/messages.ts';
-import type { IndexLook } from '../shard/shard-reader.ts';
+import type { IndexConditions } from '../shard/shard-reader.ts';
 import { lettersOf } from './message-view.ts';
 
 /** Of messages that are all in the index of failures. */
@@ -18,9 +18,9 @@ export function packIndex(org: string): string {
 /** How a list of deliveries is read. */
 export interface DeliveryReading {
   index: OneOrMore;
-  look: IndexLook | undefined;
+  conditions: IndexConditions | undefined;
   /** Filter results, where they may belong to the list and are not in the index. */
-  besides: { index: string; look: IndexLook } | undefined;
+  besides: { index: string; conditions: IndexConditions } | undefined;
   scope: readonly (string | undefined)[];
   /** Of the stamps of the index: of creation, or in the index of a destination of when a delivery came there, which may be long after it has failed elsewhere. */
   range: TimeRange;
@@ -37,7 +37,7 @@ export interface DeliveryReading {
 export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryReading {
   const { routeId, destinationId, statuses } = filter;
   const narrow = destinationId ?? routeId;
-  const outcome = outcomeLook(filter);
+  const outcome = outcomeConditions(filter);
   const isNarrowed = statuses !== undefined || outcome !== null || (routeId !== undefined && destinationId !== undefined);
   const letters = statuses === undefined ? '' : [...new Set(statuses.flatMap((status) => [...lettersOf[status]]))].join('');
   const mayBeFiltered = destinationId === undefined && (statuses === undefined || statuses.includes('filtered'));
@@ -61,8 +61,8 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
           : isDead
             ? `i:dead:${org}`
             : `i:${org}`,
-    look: isNarrowed ? { statuses: letters, routeId, destinationId, outcome } : undefined,
-    besides: hasResultsApart ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId, outcome } } : undefined,
+    conditions: isNarrowed ? { statuses: letters, routeId, destinationId, outcome } : undefined,
+    besides: hasResultsApart ? { index: packIndex(org), conditions: { statuses: lettersOf.filtered, routeId, outcome } } : undefined,
     scope: [org, joinedScope(routeId), joinedScope(destinationId), statuses?.toSorted().join(','), ...filterScope(filter)],
     range: isDead ? {} : readRange(destinationId === undefined ? filter : { fromMs: filter.fromMs, toMs: filter.toMs }),
     hasFailed: !isDead && !areFailuresAndResults && (isOfFailures(filter) || (areUnsuccessful && (narrow !== undefined || !mayBeFiltered))),

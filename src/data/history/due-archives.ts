@@ -1,7 +1,7 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { integer, list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
@@ -15,13 +15,13 @@ export class DueArchives {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #shards: number;
-  readonly #mark: string;
+  readonly #poolSuffix: string;
 
   constructor({ redis, prefix, shards = 1, pool = defaultPool }: { redis: RedisClient; prefix: string; shards?: number; pool?: string }) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#shards = shards;
-    this.#mark = poolMark(pool);
+    this.#poolSuffix = poolSuffix(pool);
   }
 
   /** How many organizations of the pool have something to write now; one counts in each shard where it has. Throws UNAVAILABLE when Redis does not answer. */
@@ -31,7 +31,7 @@ export class DueArchives {
       const { declared } = shardKeys(this.#prefix, shard);
       let hasMore = true;
       for (let passed = 0; hasMore; passed += maxPerLook) {
-        const reply = await dueScript.run(this.#redis, declared, [this.#mark, passed, maxPerLook]).catch(throwUnavailable);
+        const reply = await dueScript.run(this.#redis, declared, [this.#poolSuffix, passed, maxPerLook]).catch(throwUnavailable);
         const [count = 0, more] = list(reply).map(integer);
         sum += count;
         hasMore = more === 1;

@@ -1,28 +1,28 @@
-import { filterScope, outcomeLook } from '../shard/message-conditions.ts';
+import { filterScope, outcomeConditions } from '../shard/message-conditions.ts';
 import { isAmong, listed, type OneOrMore } from '../shard/message-filter.ts';
 import type { EventFilter, EventView } from '../shard/messages.ts';
-import type { IndexLook } from '../shard/shard-reader.ts';
+import type { IndexConditions } from '../shard/shard-reader.ts';
 import { joinedScope } from './delivery-listing.ts';
 
 /** How a list of events is read. */
 export interface EventReading {
   index: OneOrMore;
-  look: IndexLook | undefined;
+  conditions: IndexConditions | undefined;
   scope: readonly (string | undefined)[];
 }
 
 export function eventReading(org: string, { ids, sourceId, statuses, signatureValid, delivery, where }: EventFilter): EventReading {
-  const look = {
+  const conditions = {
     statuses: statuses && ` ${statuses.join(' ')} `,
     routeId: delivery?.routeId,
     destinationId: delivery?.destinationId,
     // The script is to name the deliveries, also where it can exclude none.
-    outcome: delivery && (outcomeLook(delivery) ?? {}),
+    outcome: delivery && (outcomeConditions(delivery) ?? {}),
   };
   const ofDelivery = delivery && [joinedScope(delivery.routeId), joinedScope(delivery.destinationId), ...filterScope(delivery)];
   return {
     index: sourceId === undefined ? `i:ev:${org}` : listed(sourceId).map((id) => `i:${id}`),
-    look: statuses === undefined && delivery === undefined ? undefined : look,
+    conditions: statuses === undefined && delivery === undefined ? undefined : conditions,
     scope: [
       org,
       joinedScope(sourceId),

@@ -1,14 +1,14 @@
 import { inParts } from '../../core/in-parts.ts';
-import { type Listing, markOf } from '../shard/index-pages.ts';
-import { outcomeLook } from '../shard/message-conditions.ts';
+import { cursorMark, type Listing } from '../shard/index-pages.ts';
+import { outcomeConditions } from '../shard/message-conditions.ts';
 import { listed, type OneOrMore } from '../shard/message-filter.ts';
 import type { DeliveryFilter, DeliveryStatus, EventFilter, EventView } from '../shard/messages.ts';
-import { homeShard, recordId, recordPlace } from '../shard/record-key.ts';
+import { homeShard, recordId, recordLocation } from '../shard/record-key.ts';
 import type { IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { type DeliveryReading, deliveryReading, isShownFirst } from './delivery-listing.ts';
 import { eventReading, meetsEventFilter } from './event-listing.ts';
+import type { LocatedDelivery, LocatedEvent, LocatedRecords } from './located-records.ts';
 import { eventView, type MessageLocation } from './message-view.ts';
-import type { PlacedDelivery, PlacedEvent, PlacedRecords } from './placed-records.ts';
 
 /** Deliveries of an event that are evaluated. */
 const maxEvaluated = 1000;
@@ -24,15 +24,15 @@ const marks = { deliveries: 'd', failures: 'f' } as const;
 
 interface EventListsOptions {
   shards: () => readonly ShardReader[];
-  records: PlacedRecords;
+  records: LocatedRecords;
   /** Whether a filter lets a delivery pass. */
-  meets: (org: string, filter: DeliveryFilter, delivery: PlacedDelivery) => Promise<boolean>;
+  meets: (org: string, filter: DeliveryFilter, delivery: LocatedDelivery) => Promise<boolean>;
 }
 
 /** Options of reads of event lists. Throws UNAVAILABLE when Redis does not answer. */
 export class EventLists {
   readonly #shards: () => readonly ShardReader[];
-  readonly #records: PlacedRecords;
+  readonly #records: LocatedRecords;
   readonly #meets: EventListsOptions['meets'];
 
   constructor({ shards, records, meets }: EventListsOptions) {
@@ -54,7 +54,7 @@ export class EventLists {
       delivery === undefined || ids !== undefined || toMs !== undefined
         ? null
         : await this.#deliveryWalk(org, reading.index, deliveryReading(org, delivery), {
-            mark: markOf(ofEvents, filter, cursor),
+            mark: cursorMark(ofEvents, filter, cursor),
             isOfFailures: filter.delivery === undefined,
           });
     if (delivery === undefined || walk === null)
@@ -71,11 +71,11 @@ export class EventLists {
     reading: DeliveryReading,
     { mark, isOfFailures }: { mark: string | null; isOfFailures: boolean },
   ) {
-    const { index, look, besides, hasFailed, hasBatchMembers } = reading;
+    const { index, conditions, besides, hasFailed, hasBatchMembers } = reading;
     const failures = `i:bad:${org}`;
     const walks = {
-      [marks.deliveries]: { index, look, besides, mark: marks.deliveries },
-      [marks.failures]: { index: failures, look, besides, mark: marks.failures },
+      [marks.deliveries]: { index, conditions, besides, mark: marks.deliveries },
+      [marks.failures]: { index: failures, conditions, besides, mark: marks.failures },
     };
     if (mark === marks.deliveries || mark === marks.failures) return walks[mark];
     if (mark !== null) return null;
@@ -125,14 +125,14 @@ export class EventLists {
       }),
     );
     const ids = new Set(deliveries.flatMap((each) => each?.view.eventId ?? []));
-    const placed = (await this.#records.placedEvents([...ids])).filter(
+    const located = (await this.#records.locatedEvents([...ids])).filter(
       ({ at, item }) => at.ms >= fromMs && meetsEventFilter(org, filter, item),
     );
-    const events = new Map(placed.map(({ item }) => [item.id, item]));
+    const events = new Map(located.map(({ item }) => [item.id, item]));
     const firsts = await this.#firstDeliveries(
       org,
       delivery,
-      placed.filter(({ item }) => item.deliveryCount > 1),
+      located.filter(({ item }) => item.deliveryCount > 1),
       index.startsWith('i:bad:'),
     );
     return deliveries.map((each) => {
@@ -146,7 +146,7 @@ export class EventLists {
   async #firstDeliveries(
     org: string,
     filter: DeliveryFilter,
-    events: readonly PlacedEvent[],
+    events: readonly LocatedEvent[],
     isOfFailures: boolean,
   ): Promise<Map<string, string>> {
     const asked = await Promise.all(
@@ -161,7 +161,7 @@ export class EventLists {
         );
       }),
     );
-    const firsts = new Map<string, PlacedDelivery>();
+    const firsts = new Map<string, LocatedDelivery>();
     const destinationId = isOfFailures ? undefined : filter.destinationId;
     for (const each of await this.#deliveriesThatMeet(org, filter, asked.flat())) {
       const first = firsts.get(each.view.eventId);
@@ -170,11 +170,11 @@ export class EventLists {
     return new Map([...firsts].map(([eventId, { id }]) => [eventId, id]));
   }
 
-  async #askedMessages(filter: DeliveryFilter, shard: number, events: readonly PlacedEvent[]): Promise<string[][]> {
+  async #askedMessages(filter: DeliveryFilter, shard: number, events: readonly LocatedEvent[]): Promise<string[][]> {
     const reader = this.#shards().find((each) => each.shard === shard);
-    const keys = events.flatMap(({ item }) => recordPlace(item.id)?.key ?? []);
+    const keys = events.flatMap(({ item }) => recordLocation(item.id)?.key ?? []);
     const { routeId, destinationId } = filter;
-    return (await reader?.askedMessages(keys, { routeId, destinationId, outcome: outcomeLook(filter) })) ?? [];
+    return (await reader?.askedMessages(keys, { routeId, destinationId, outcome: outcomeConditions(filter) })) ?? [];
   }
 
   /** The deliveries at positions of several events that meet the filter, of each event at most the first 1,000 positions. */
@@ -182,7 +182,7 @@ export class EventLists {
     org: string,
     filter: DeliveryFilter,
     places: readonly (readonly MessageLocation[])[],
-  ): Promise<PlacedDelivery[]> {
+  ): Promise<LocatedDelivery[]> {
     const read = places.flatMap((ofEvent) => ofEvent.slice(0, maxEvaluated));
     const found = await Promise.all(inParts(read, maxRead).map((part) => this.#records.deliveries(part)));
     const deliveries = found.flatMap((part) => [...part.values()]);
@@ -197,14 +197,14 @@ function failedDelivery({ statuses }: EventFilter): DeliveryFilter | undefined {
 }
 
 /** Whether the first entry of one delivery is older than that of another in the indexes of these destinations, or in others by creation. */
-function isOlder(one: PlacedDelivery, other: PlacedDelivery, destinationId: OneOrMore | undefined): boolean {
+function isOlder(one: LocatedDelivery, other: LocatedDelivery, destinationId: OneOrMore | undefined): boolean {
   const [first, second] = [firstEntry(one, destinationId), firstEntry(other, destinationId)];
   if (first.ms !== second.ms) return first.ms < second.ms;
   return first.shard === second.shard ? one.id < other.id : first.shard < second.shard;
 }
 
 /** One that has failed over is in the index of its later destination by the time when it came there. */
-function firstEntry({ id, shard, view }: PlacedDelivery, destinationId: OneOrMore | undefined): { ms: number; shard: number } {
+function firstEntry({ id, shard, view }: LocatedDelivery, destinationId: OneOrMore | undefined): { ms: number; shard: number } {
   const { createdAtMs, failedOverFrom, failedOverAtMs } = view;
   const cameLater = destinationId !== undefined && failedOverFrom !== null && !listed(destinationId).includes(failedOverFrom);
   return cameLater ? { ms: failedOverAtMs ?? createdAtMs, shard } : { ms: createdAtMs, shard: homeShard(id) ?? shard };

@@ -166,6 +166,6 @@ test('one script reads events of 10,000 messages, whether these are requested or
   for (let i = 0; i < 13; i++) await send(targets);
   const reader = new ShardReader(suite.redis.client, prefix, 0);
   const walk = { position: newest, fromMs: 0, count: 100, looks: 100 };
-  const lengths = [walk, { ...walk, routeId: 'rte_a' }].map(async (look) => (await reader.look('i:ev:org_a', 'e', look)).entries.length);
+  const lengths = [walk, { ...walk, routeId: 'rte_a' }].map(async (query) => (await reader.scan('i:ev:org_a', 'e', query)).entries.length);
   expect(await Promise.all(lengths)).toEqual([12, 12]);
 });

@@ -27,7 +27,7 @@ export async function hasHistory(
 async function hasResult(shard: ShardReader, org: string, routeId: string): Promise<boolean> {
   let position = newest;
   for (let step = 0; step < maxSteps; step++) {
-    const { entries, last } = await shard.look(packIndex(org), 'm', { position, fromMs: 0, count: 1, looks: maxGathered, routeId });
+    const { entries, last } = await shard.scan(packIndex(org), 'm', { position, fromMs: 0, count: 1, looks: maxGathered, routeId });
     if (entries.length > 0) return true;
     if (last === null) return false;
     position = { ...last, shard: shard.shard };

@@ -40,9 +40,9 @@ export class LinkedPayloads {
    * message, or what it delivers, is no longer stored.
    */
   async read(org: string, messageId: string, outputOf: string | null): Promise<FullPayload | null> {
-    const placed = (await this.#messages.placed(org, [messageId])).get(messageId);
-    if (placed === undefined) return null;
-    const { shard, view } = placed;
+    const located = (await this.#messages.located(org, [messageId])).get(messageId);
+    if (located === undefined) return null;
+    const { shard, view } = located;
     const messageKey = recordKey(messageId, shard);
     const eventKey = recordKey(view.eventId, shard);
     if (messageKey === null || eventKey === null) return null;

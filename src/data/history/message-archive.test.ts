@@ -9,7 +9,7 @@ import { RedisMessagePurger } from '../purge/message-purger.ts';
 import type { Outcome } from '../queue/delivery-queue.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import { shardBase } from '../shard/shard-keys.ts';
-import { ArchiveTroubles } from './archive-troubles.ts';
+import { ArchiveFailures } from './archive-failures.ts';
 import { DueArchives } from './due-archives.ts';
 import { type ArchiveBatch, MessageArchive } from './message-archive.ts';
 
@@ -228,7 +228,7 @@ describe('pruning', () => {
     expect(await suite.queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 0, lost: 0 });
     await archive.failed(org, 'the store answered 503', { firstMs: 1, maxMs: 1 });
     expect(await suite.queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 2, lost: 2 });
-    const troubles = await new ArchiveTroubles({ redis: suite.redis.client, prefix }).all();
+    const troubles = await new ArchiveFailures({ redis: suite.redis.client, prefix }).all();
     expect(troubles.get(org)).toMatchObject({ failing: { message: 'the store answered 503' }, lost: { messages: 2 } });
   });
 

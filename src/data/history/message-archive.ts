@@ -4,7 +4,7 @@ import { namedArgument, type Script, type ScriptArgument } from '../../redis/scr
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import type { AttemptView, DeliveryView } from '../shard/messages.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { bytes, fields, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
@@ -24,7 +24,7 @@ const scripts = {
 /** Lease of what one worker writes: longer than reading and uploading a batch may take. */
 const holdMs = 150_000;
 const entriesPerGather = 500;
-const maxLookedAt = 300;
+const maxScanned = 300;
 const membersPerRead = 100;
 const bytesPerRead = 1_048_576;
 
@@ -63,7 +63,7 @@ export class MessageArchive {
   readonly #redis: RedisClient;
   readonly #keys: ShardKeys;
   readonly #limits: ArchiveLimits;
-  readonly #mark: string;
+  readonly #poolSuffix: string;
 
   /** `pool`: of the worker, which takes what the organizations of that pool have. */
   constructor({
@@ -77,7 +77,7 @@ export class MessageArchive {
     this.#redis = redis;
     this.#keys = shardKeys(prefix, shard);
     this.#limits = limits;
-    this.#mark = poolMark(pool);
+    this.#poolSuffix = poolSuffix(pool);
   }
 
   /** Organizations that have an archive here, with its destination; null: there is none to write to. */
@@ -106,7 +106,7 @@ export class MessageArchive {
    * among a few hundred; the next call continues after them.
    */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
-    const reply = await this.#run(scripts.take, [namedArgument({ holdMs, mark: this.#mark, maxLooks: maxLookedAt, busy })]);
+    const reply = await this.#run(scripts.take, [namedArgument({ holdMs, mark: this.#poolSuffix, maxLooks: maxScanned, busy })]);
     if (reply === null) return null;
     const [org, destination] = list(reply).map(text);
     return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };

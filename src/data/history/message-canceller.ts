@@ -66,10 +66,10 @@ export class RedisMessageCanceller {
     let open: readonly string[] = [...new Set(ids)];
     for (let round = 0; open.length > 0 && round < maxRounds; round++) {
       if (round > 0) await pause(roundPauseMs);
-      const placed = await this.#reader.placed(org, open);
-      for (const id of open) results.set(id, atFirst(placed.get(id)?.view.status));
+      const located = await this.#reader.located(org, open);
+      for (const id of open) results.set(id, atFirst(located.get(id)?.view.status));
       const byShard = Map.groupBy(
-        [...placed].filter(([id]) => results.get(id) === 'moving'),
+        [...located].filter(([id]) => results.get(id) === 'moving'),
         ([, { shard }]) => shard,
       );
       await Promise.all(

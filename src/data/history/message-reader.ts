@@ -3,15 +3,15 @@ import { Circuits } from '../queue/circuits.ts';
 import type { Position } from '../shard/cursor.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
+  cursorMark,
   type Listing,
   longestFillMs,
   longestSearch,
-  markOf,
   maxGathered,
   type ReaderOptions,
   type SearchLimits,
 } from '../shard/index-pages.ts';
-import { asksWhenFailed, failedWithin } from '../shard/message-conditions.ts';
+import { failedWithin, filtersByFailureTime } from '../shard/message-conditions.ts';
 import { listed, type PayloadFilter } from '../shard/message-filter.ts';
 import type {
   AttemptView,
@@ -30,7 +30,7 @@ import type {
 import { unpackedResults } from '../shard/packed-results.ts';
 import { onePiece, PayloadChunks } from '../shard/payload-chunks.ts';
 import { listPage, searchOf } from '../shard/payload-search.ts';
-import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
+import { homeShard, recordKey, recordLocation } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
@@ -40,9 +40,9 @@ import { EventLists } from './event-lists.ts';
 import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
 import { hasHistory } from './known-ids.ts';
+import { homeLocation, type LocatedDelivery, type LocatedEvent, LocatedRecords } from './located-records.ts';
 import { attemptViews, deliveryView, eventView } from './message-view.ts';
 import { openCircuitWalk } from './open-circuits.ts';
-import { homePlace, type PlacedDelivery, type PlacedEvent, PlacedRecords } from './placed-records.ts';
 
 /** Shown with an event (`read.lua`). */
 const maxDeliveriesOfEvent = 1000;
@@ -57,7 +57,7 @@ export class RedisMessageReader {
   readonly #chunks: PayloadChunks;
   readonly #circuits: Circuits;
   readonly #readers = new Map<number, ShardReader>();
-  readonly #records = new PlacedRecords((shard) => this.#in(shard));
+  readonly #records = new LocatedRecords((shard) => this.#in(shard));
   readonly #eventLists: EventLists;
   readonly #counters = new CounterReader(() => this.#all());
 
@@ -78,7 +78,7 @@ export class RedisMessageReader {
   }
 
   async event(org: string, id: string): Promise<EventView | null> {
-    const place = recordPlace(id);
+    const place = recordLocation(id);
     if (place === null) return null;
     const { shard, key } = place;
     const reply = await this.#in(shard).event(key);
@@ -89,7 +89,7 @@ export class RedisMessageReader {
 
   /** The payload in pieces. It keeps none of them. A null piece means that the rest is gone. */
   async payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null> {
-    const place = recordPlace(id);
+    const place = recordLocation(id);
     const reply = place && (await this.#in(place.shard).event(place.key));
     if (place === null || reply === null) return null;
     const { view, chunks } = eventView(place.shard, place.key, reply);
@@ -106,9 +106,9 @@ export class RedisMessageReader {
     return await listPage(this.#all(), listing, filter, page, { gathered, search, fillMs: this.#fillMs });
   }
 
-  async #gatheredEvents(org: string, ids: readonly string[], filter: EventFilter): Promise<PlacedEvent[]> {
+  async #gatheredEvents(org: string, ids: readonly string[], filter: EventFilter): Promise<LocatedEvent[]> {
     const { delivery } = filter;
-    const found = (await this.#records.placedEvents(ids)).filter(({ item }) => meetsEventFilter(org, filter, item));
+    const found = (await this.#records.locatedEvents(ids)).filter(({ item }) => meetsEventFilter(org, filter, item));
     if (delivery === undefined) return found;
     const deliveries = await Promise.all(found.map(({ item }) => this.deliveriesOfEvent(org, item.id, delivery)));
     return found.filter((_, i) => deliveries[i]?.length !== 0);
@@ -117,7 +117,7 @@ export class RedisMessageReader {
   /** Bytes of the payloads of those of the events that there are, by id. */
   async payloadSizes(ids: readonly string[]): Promise<Map<string, number>> {
     const places = [...new Set(ids)].flatMap((id) => {
-      const place = recordPlace(id);
+      const place = recordLocation(id);
       return place === null ? [] : [{ id, ...place }];
     });
     const sizes = await Promise.all(
@@ -137,7 +137,7 @@ export class RedisMessageReader {
   }
 
   async #deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
-    const place = recordPlace(eventId);
+    const place = recordLocation(eventId);
     if (place === null) return [];
     const { shard, key } = place;
     const reply = await this.#in(shard).eventWithMessages(key);
@@ -156,7 +156,7 @@ export class RedisMessageReader {
 
   /** All routes whose filter the event has not met, in order of evaluation. */
   async filterResults(org: string, eventId: string): Promise<FilterResult[]> {
-    const place = recordPlace(eventId);
+    const place = recordLocation(eventId);
     const reply = place && (await this.#in(place.shard).filterResults(place.key));
     if (reply === null) return [];
     const [owner, results] = list(reply);
@@ -168,14 +168,14 @@ export class RedisMessageReader {
   }
 
   /** The deliveries that there are, each with the shard where it is now. */
-  async placed(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
-    const places = ids.flatMap((id) => homePlace(id) ?? []);
+  async located(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
+    const places = ids.flatMap((id) => homeLocation(id) ?? []);
     return new Map([...(await this.#records.deliveries(places))].filter(([, { view }]) => view.org === org));
   }
 
   async deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>> {
     const reading = deliveryReading(org, filter);
-    const { index, look, besides, scope, range } = reading;
+    const { index, conditions, besides, scope, range } = reading;
     const { fromMs: _from, toMs: _to, ...besidesTimes } = filter;
     // The range, in the stamps of the index.
     const judged = filter.destinationId === undefined ? filter : besidesTimes;
@@ -188,7 +188,7 @@ export class RedisMessageReader {
         }),
       );
     };
-    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope, views, besides };
+    const listing: Listing<DeliveryView> = { index, kind: 'm', conditions, scope, views, besides };
     const gathered = await this.#gathered(org, filter, reading);
     const search = this.#search<DeliveryView>(org, filter, page, ({ eventId }) => eventId);
     const walk = gathered === null ? await this.#shortWalk(org, listing, reading, page.cursor) : undefined;
@@ -202,9 +202,9 @@ export class RedisMessageReader {
     { range, hasFailed, hasBatchMembers, waitsForCircuits }: DeliveryReading,
     cursor: string | undefined,
   ): Promise<Partial<Listing<DeliveryView>> | undefined> {
-    if (waitsForCircuits) return await openCircuitWalk(this.#circuits, listing, { org, mark: markOf(listing, range, cursor) });
+    if (waitsForCircuits) return await openCircuitWalk(this.#circuits, listing, { org, mark: cursorMark(listing, range, cursor) });
     if (!hasFailed) return undefined;
-    const mark = markOf(listing, range, cursor);
+    const mark = cursorMark(listing, range, cursor);
     return await failureWalk(this.#all(), { org, index: listing.index, hasBatchMembers, mark });
   }
 
@@ -215,7 +215,7 @@ export class RedisMessageReader {
   /** Whether the filter lets a delivery pass; `shard`: where it is now, if that is known. */
   async #meets(org: string, filter: DeliveryFilter, view: DeliveryView, shard?: number): Promise<boolean> {
     if (!meetsDeliveryFilter(org, filter, view)) return false;
-    if (!asksWhenFailed(filter)) return true;
+    if (!filtersByFailureTime(filter)) return true;
     if (view.attempts === 0) return false;
     const attempts = shard === undefined ? await this.attempts(org, view.id) : await this.#attempts(view.id, shard);
     return failedWithin(filter, attempts);
@@ -231,7 +231,7 @@ export class RedisMessageReader {
     const narrow = listed(destinationId ?? routeId);
     const places =
       ids !== undefined
-        ? ids.flatMap((id) => homePlace(id) ?? [])
+        ? ids.flatMap((id) => homeLocation(id) ?? [])
         : isWaiting
           ? await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, maxGathered))
           : null;
@@ -272,8 +272,8 @@ export class RedisMessageReader {
     return this.#counters.events(org, id);
   }
 
-  async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {
-    const place = homePlace(id);
+  async #delivery(org: string, id: string): Promise<LocatedDelivery | null> {
+    const place = homeLocation(id);
     const found = place === null ? undefined : (await this.#records.deliveries([place])).get(id);
     return found?.view.org === org ? found : null;
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { accountOf } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { RedisFull } from '../../core/redis-full.ts';
+import { RedisFullError } from '../../core/redis-full-error.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import type { QuotaSteps } from '../intake/quota-steps.ts';
@@ -60,8 +60,8 @@ export class RedisMessageReplayer {
   async replay(org: string, id: string, request: ReplayRequest & { check?: () => Promise<unknown> } = {}): Promise<string> {
     const results = await this.#replays(org, request, async () => {
       await request.check?.();
-      const placed = await this.#reader.placed(org, [id]);
-      refuseReplay(placed.get(id)?.view, request);
+      const located = await this.#reader.located(org, [id]);
+      refuseReplay(located.get(id)?.view, request);
       return [id];
     });
     const result = results.get(id);
@@ -77,9 +77,9 @@ export class RedisMessageReplayer {
     request: ReplayRequest & { onlyDeadLetters?: boolean } = {},
   ): Promise<{ originalId: string; newId: string }[]> {
     const results = await this.#replays(org, request, async () => {
-      const placed = await this.#reader.placed(org, ids);
+      const located = await this.#reader.located(org, ids);
       return ids.filter((id) => {
-        const view = placed.get(id)?.view;
+        const view = located.get(id)?.view;
         return mayBeReplayed(view, request) && (request.onlyDeadLetters !== true || view?.status === 'dlq');
       });
     });
@@ -133,13 +133,13 @@ export class RedisMessageReplayer {
     const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], hashFields.control.full))).catch(
       throwUnavailable,
     );
-    if (full.some((each) => each !== null)) throw new RedisFull();
+    if (full.some((each) => each !== null)) throw new RedisFullError();
     await this.#shares.refuseOver(account, shards);
   }
 
   /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
   async archive(org: string, id: string): Promise<void> {
-    const place = (await this.#reader.placed(org, [id])).get(id);
+    const place = (await this.#reader.located(org, [id])).get(id);
     if (place === undefined) throw notFound();
     const [archived] = await archiveIn(this.#world, place.shard, [id]);
     if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is not a dead letter.');
@@ -152,9 +152,9 @@ export class RedisMessageReplayer {
     { onlyDeadLetters = false }: { onlyDeadLetters?: boolean } = {},
   ): Promise<string[]> {
     const account = accountOf(org);
-    const placed = await this.#reader.placed(org, ids);
-    const wanted = ids.filter((id) => placed.has(id) && (!onlyDeadLetters || placed.get(id)?.view.status === 'dlq'));
-    const messages = byShard(wanted, (id) => placed.get(id)?.shard ?? null);
+    const located = await this.#reader.located(org, ids);
+    const wanted = ids.filter((id) => located.has(id) && (!onlyDeadLetters || located.get(id)?.view.status === 'dlq'));
+    const messages = byShard(wanted, (id) => located.get(id)?.shard ?? null);
     const intent: Intent = { id: randomUUID(), action: 'archive', beganAtMs: this.#world.clock.now(), isAskedAgain: false, messages };
     // Messages in one shard are one step.
     const results = messages.length <= 1 ? await carryOut(this.#world, intent) : await this.#runLogged(account, intent);

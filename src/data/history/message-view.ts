@@ -231,7 +231,7 @@ export function eventView(
 }
 
 /** The list position of an event, from the same reply. */
-export function eventPlace(shard: number, reply: unknown): Position {
+export function eventPosition(shard: number, reply: unknown): Position {
   const [stored] = list(reply);
   const [, ms, number] = /^(\d+)-(\d+) /.exec(text(stored)) ?? [];
   return { ms: Number(ms ?? 0), shard, number: Number(number ?? 0) };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { derivedTimedId } from '../../core/ids.ts';
-import { RedisFull } from '../../core/redis-full.ts';
+import { RedisFullError } from '../../core/redis-full-error.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -57,7 +57,7 @@ export async function replayMessages(
     const reply = await replayScript
       .run(redis, shardKeys(prefix, shard).declared, [namedArgument({ maxWaiting: pace?.maxWaiting, elsewhere, messages })])
       .catch(throwUnavailable);
-    if (reply === 'full') throw new RedisFull();
+    if (reply === 'full') throw new RedisFullError();
     outcomes.push(...list(reply).map((each) => outcome.parse(each)));
   }
   return outcomes;

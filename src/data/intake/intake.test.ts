@@ -189,7 +189,7 @@ describe('the messages of a month', () => {
 
   test('the messages of a month say how many are left, and to whom whose messages are counted already all of them', async () => {
     const of = (fields: Partial<EventClaim> = {}) => ({ ...claimOf(fields), mark: fields.marks?.[0] ?? null, monthlyMessages: 10 });
-    const left = async (claim = of()): Promise<number> => (await intake.left(claim)).messages;
+    const left = async (claim = of()): Promise<number> => (await intake.remainder(claim)).messages;
     expect(await left()).toBe(10);
     const claim = of({ marks: [newMark()], messages: 6 });
     await intake.claim(claim);

@@ -33,7 +33,7 @@ export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' 
 }
 
 /** Remaining messages of a month. */
-export interface MonthLeft {
+export interface MonthRemainder {
   messages: number;
   /** Records a refusal because of its size: the month counts as reached, as it does with a refused claim. */
   refused(): void;
@@ -52,7 +52,7 @@ export interface Intake {
   /** The event that was accepted with the dedup key within the window; null: none, or one still undecided. Claims nothing. */
   accepted(claim: Pick<EventClaim, 'org' | 'windowMs'> & { mark: string }): Promise<string | null>;
   /** How many messages the event may have; one whose messages are counted already as many as there may be in a month. Counts nothing. */
-  left(claim: UncountedClaim): Promise<MonthLeft>;
+  remainder(claim: UncountedClaim): Promise<MonthRemainder>;
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
@@ -83,7 +83,7 @@ export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornE
 
 const claimScript = new Script(new URL('./intake-claim.lua', import.meta.url));
 const knownScript = new Script(new URL('./intake-known.lua', import.meta.url));
-const leftScript = new Script(new URL('./intake-left.lua', import.meta.url));
+const remainderScript = new Script(new URL('./intake-remainder.lua', import.meta.url));
 const duplicateScript = new ShardScript(new URL('./count-duplicate.lua', import.meta.url));
 const settleScript = new Script(new URL('./intake-settle.lua', import.meta.url));
 
@@ -128,10 +128,10 @@ export class RedisIntake implements Intake {
     return state === 'a' || (await this.#isStored(eventId)) ? eventId : null;
   }
 
-  async left({ org, mark, windowMs, receivedAtMs, monthlyMessages }: UncountedClaim): Promise<MonthLeft> {
+  async remainder({ org, mark, windowMs, receivedAtMs, monthlyMessages }: UncountedClaim): Promise<MonthRemainder> {
     const { redis, prefix } = this.#options;
     const args = [mark ?? '', windowMs, monthOf(receivedAtMs), monthlyMessages];
-    const reply = await leftScript.run(redis, intakeKeys(prefix, org).declared, args).catch(throwUnavailable);
+    const reply = await remainderScript.run(redis, intakeKeys(prefix, org).declared, args).catch(throwUnavailable);
     const [messages, ...step] = leftReply.parse(reply);
     return { messages, refused: () => this.#reached(step, { org, receivedAtMs, monthlyMessages }) };
   }

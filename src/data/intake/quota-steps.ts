@@ -2,7 +2,7 @@ import type { Logger } from '../../core/logger.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
-import { OwnEventNotes } from '../queue/own-event-notes.ts';
+import { OwnEventLog } from '../queue/own-event-log.ts';
 import { hasOwnSource } from '../registry/own-sources.ts';
 import type { RegistryReader } from '../registry/registry.ts';
 import { intakeKeys } from './intake-keys.ts';
@@ -36,7 +36,7 @@ interface QuotaStepsOptions {
   logger: Logger;
 }
 
-const recordedScript = new Script(new URL('./quota-told.lua', import.meta.url));
+const recordedScript = new Script(new URL('./quota-reported.lua', import.meta.url));
 
 /**
  * Records `quota.reached` for organizations that have a source for it. The request that reaches a step does not wait for it. A step that was not recorded, for example
@@ -44,12 +44,12 @@ const recordedScript = new Script(new URL('./quota-told.lua', import.meta.url));
  */
 export class QuotaSteps {
   readonly #options: QuotaStepsOptions;
-  readonly #notes: OwnEventNotes;
+  readonly #notes: OwnEventLog;
   readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(options: QuotaStepsOptions) {
     this.#options = options;
-    this.#notes = new OwnEventNotes(options);
+    this.#notes = new OwnEventLog(options);
   }
 
   /** Resolves once the step is recorded or the attempt has failed, at once for null; never rejects. */

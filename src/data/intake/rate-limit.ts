@@ -16,7 +16,7 @@ export interface RateLimitState {
 }
 
 /** Sets the `X-RateLimit-…` headers of a response. */
-export function tellRate(response: Pick<ServerResponse, 'setHeader'>, { limit, remaining, resetAtMs }: RateLimitState): void {
+export function setRateLimitHeaders(response: Pick<ServerResponse, 'setHeader'>, { limit, remaining, resetAtMs }: RateLimitState): void {
   response.setHeader('X-RateLimit-Limit', String(limit));
   response.setHeader('X-RateLimit-Remaining', String(remaining));
   response.setHeader('X-RateLimit-Reset', String(Math.ceil(resetAtMs / 1000)));

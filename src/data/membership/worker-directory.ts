@@ -3,7 +3,7 @@ import { namedArgument, Script, type ScriptArgument } from '../../redis/script.t
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 
-const beatScript = new Script(new URL('./beat.lua', import.meta.url));
+const heartbeatScript = new Script(new URL('./heartbeat.lua', import.meta.url));
 const leaveScript = new Script(new URL('./worker-leave.lua', import.meta.url));
 const aliveScript = new Script(new URL('./workers-alive.lua', import.meta.url));
 const knownScript = new Script(new URL('./workers-known.lua', import.meta.url));
@@ -11,7 +11,7 @@ const knownScript = new Script(new URL('./workers-known.lua', import.meta.url));
 /** A worker that has not beaten for so long is dead. */
 export const workerLifetimeMs = 10_000;
 
-export interface Beat {
+export interface Heartbeat {
   /** Concurrency of all living workers of its pool. */
   totalSlots: number;
   /** Number of shards: the maximum over all processes. */
@@ -19,7 +19,7 @@ export interface Beat {
   dead: string[];
 }
 
-/** They share one slot; see `beat.lua`. */
+/** They share one slot; see `heartbeat.lua`. */
 export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string; versions: string } {
   const base = `${prefix}{workers}:`;
   const [alive, slots, shards, pulse, versions] = [`${base}alive`, `${base}slots`, `${base}shards`, `${base}pulse`, `${base}versions`];
@@ -97,11 +97,11 @@ export class RedisWorkerDirectory {
     this.#keys = workerKeys(prefix);
   }
 
-  async beat(worker: string, slots: number): Promise<Beat> {
+  async heartbeat(worker: string, slots: number): Promise<Heartbeat> {
     const { alive, slots: slotsKey, shards: shardsKey, pulse, versions } = this.#keys;
     const keys = [alive, slotsKey, shardsKey, pulse, versions];
-    const beat = namedArgument({ id: worker, slots, version: this.#version, lifetimeMs: workerLifetimeMs, shards: this.#shards });
-    const [total, shards, dead] = list(await this.#run(beatScript, keys, [beat]));
+    const heartbeat = namedArgument({ id: worker, slots, version: this.#version, lifetimeMs: workerLifetimeMs, shards: this.#shards });
+    const [total, shards, dead] = list(await this.#run(heartbeatScript, keys, [heartbeat]));
     return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
   }
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Takes a worker out of the list: itself when it ends, others once its leases were requeued.
 --
--- KEYS[1] `alive`, [2] `slots`, [3] `versions`, see beat.lua.
+-- KEYS[1] `alive`, [2] `slots`, [3] `versions`, see heartbeat.lua.
 -- ARGV[1] worker, [2] `end`: it ends and holds nothing; `held`: it ends and may have leases, which others requeue at once;
 -- `dead`: all its leases were requeued, which counts unless it has beaten meanwhile.
 -- Reply: 1, or 0 when nothing was changed.

@@ -1,7 +1,7 @@
 -- Whether a worker of a pool lives.
 --
--- KEYS[1] `alive`, see beat.lua.
--- ARGV[1] mark of the pool, with which the ids of its workers end (`pool-mark.ts`).
+-- KEYS[1] `alive`, see heartbeat.lua.
+-- ARGV[1] mark of the pool, with which the ids of its workers end (`pool-suffix.ts`).
 -- Reply: 1, or 0.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -1,8 +1,8 @@
 -- The workers that live or are yet to be forgotten, those that were seen last first, and how many of those that live run each version.
 --
--- KEYS[1] `alive`, see beat.lua.
--- KEYS[2] `slots`, see beat.lua.
--- KEYS[3] `versions`, see beat.lua.
+-- KEYS[1] `alive`, see heartbeat.lua.
+-- KEYS[2] `slots`, see heartbeat.lua.
+-- KEYS[3] `versions`, see heartbeat.lua.
 -- ARGV[1] how many at most.
 -- Reply: the time and how many there are; the id, the end of the life, the slots and the version of each, slots '' of one that is ending; each
 -- version and the number of workers of any number that live. All is text; the version '' is unknown.

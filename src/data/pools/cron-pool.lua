@@ -2,7 +2,7 @@
 -- Stores the pool whose workers make the runs of an organization's cron jobs, and moves the runs that wait there.
 --
 -- KEYS[1] `pools`, [2] `ready`, [3] `bell`; see `cron-keys.ts`.
--- ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
+-- ARGV[1] organization, [2] mark of the pool (`pool-suffix.ts`).
 -- Reply: none.
 -- @include "includes/pool-note.lua"
 

@@ -3,7 +3,7 @@ import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts'
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { defaultPool } from '../../core/default-pool.ts';
-import { CronBell, CronRuns } from '../cron/cron-runs.ts';
+import { CronDoorbell, CronRuns } from '../cron/cron-runs.ts';
 import { RedisWorkerDirectory } from '../membership/worker-directory.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { Doorbell } from '../queue/doorbell.ts';
@@ -117,10 +117,10 @@ test('the backlog and the oldest message are those of the pool', async () => {
 
 test('slots are counted by pool', async () => {
   const directory = new RedisWorkerDirectory({ redis: world.redis.client, prefix, shards: 1, version: '1.2.3' });
-  await directory.beat('w_a', 64);
-  await directory.beat('w_b', 64);
-  expect(await directory.beat('w_c@x', 10)).toMatchObject({ totalSlots: 10 });
-  expect(await directory.beat('w_a', 64)).toMatchObject({ totalSlots: 128 });
+  await directory.heartbeat('w_a', 64);
+  await directory.heartbeat('w_b', 64);
+  expect(await directory.heartbeat('w_c@x', 10)).toMatchObject({ totalSlots: 10 });
+  expect(await directory.heartbeat('w_a', 64)).toMatchObject({ totalSlots: 128 });
 });
 
 /** Queues a run of each of so many jobs. */
@@ -154,7 +154,7 @@ test('runs of cron jobs are given to workers of the pool alone, and those that w
 });
 
 test('a run of a cron job, and a move of those that wait, wake a worker that sleeps at the doorbell of the pool', async () => {
-  const bell = (pool: string) => new CronBell({ blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
+  const bell = (pool: string) => new CronDoorbell({ blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
   const bells = [bell('x'), bell('y')] as const;
   await pools.assign('org_a', 'x');
   const woken = bells[0].wait();

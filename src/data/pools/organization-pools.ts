@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { cronKeys } from '../cron/cron-keys.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
 import { taskKeys } from '../tasks/task-kind.ts';
@@ -30,7 +30,7 @@ export class OrganizationPools {
    * called again. Throws UNAVAILABLE when Redis does not answer, and then some of it may be theirs.
    */
   async assign(org: string, pool: string): Promise<void> {
-    const args = [poolMark(pool), org, webhookOrganization(org), alertOrganization(org)];
+    const args = [poolSuffix(pool), org, webhookOrganization(org), alertOrganization(org)];
     for (let shard = 0; shard < this.#shards; shard++)
       await setScript.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
     await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, pool).catch(throwUnavailable);
@@ -44,8 +44,8 @@ export async function assignRunsAndTasks(
   pool: string,
 ): Promise<void> {
   const cron = cronKeys(prefix);
-  await cronScript.run(redis, [cron.pools, cron.ready, cron.bell], [org, poolMark(pool)]);
+  await cronScript.run(redis, [cron.pools, cron.ready, cron.bell], [org, poolSuffix(pool)]);
   const tasks = taskKeys(prefix);
   const keys = [tasks.pools, tasks.queue, tasks.bell, tasks.organization(org), tasks.task('')];
-  await taskScript.run(redis, keys, [org, poolMark(pool)]);
+  await taskScript.run(redis, keys, [org, poolSuffix(pool)]);
 }

@@ -2,7 +2,7 @@
 -- Stores the pool whose workers take the tasks of an organization, and moves the tasks that wait there.
 --
 -- KEYS[1] `pools`, [2] `q`, [3] `bell`, [4] `o:<org>`, [5] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
--- ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
+-- ARGV[1] organization, [2] mark of the pool (`pool-suffix.ts`).
 -- Reply: none.
 -- @include "includes/pool-note.lua"
 

@@ -6,7 +6,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { ChannelAlerts } from '../alerts/channel-alerts.ts';
 import { mailRecipientsKey } from '../alerts/mail-recipients.ts';
-import { forgetGone } from '../history/gone-counters.ts';
+import { removeDeletedCounters } from '../history/deleted-counters.ts';
 import { apiKeyUsageKey } from '../intake/api-key-usage.ts';
 import { idempotencyKeys } from '../intake/idempotent-answers.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
@@ -14,7 +14,7 @@ import { SignatureFailures } from '../intake/signature-failures.ts';
 import { organizationLockKeys } from '../locks/organization-lock.ts';
 import { assignRunsAndTasks } from '../pools/organization-pools.ts';
 import { purgeSessions } from '../sessions/session-store.ts';
-import type { GoneIds, MessagePurger } from '../shard/messages.ts';
+import type { FindDeletedIds, MessagePurger } from '../shard/messages.ts';
 import { integer } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
@@ -76,8 +76,8 @@ export class RedisMessagePurger implements MessagePurger {
     return hasFound;
   }
 
-  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number> {
-    return forgetGone({ redis: this.#redis, prefix: this.#prefix, shards: this.#shards }, org, goneOf, signal);
+  removeDeletedCounters(org: string, findDeleted: FindDeletedIds, signal: AbortSignal): Promise<number> {
+    return removeDeletedCounters({ redis: this.#redis, prefix: this.#prefix, shards: this.#shards }, org, findDeleted, signal);
   }
 
   /** Redis frees them beside its work, however many records they hold. */

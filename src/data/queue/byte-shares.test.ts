@@ -56,7 +56,7 @@ describe('the bytes of a server with a limit of 1000', () => {
     expect(division([{ a: 174, b: 190 }], ['a']).over).toEqual([]);
   });
 
-  test('the bytes of a server with a limit of 1000 are leased to the shards so that they do not go beyond 40 % together before the next look, or only by a thirty-second', () => {
+  test('the bytes of a server with a limit of 1000 are leased to the shards so that they do not go beyond 40 % together before the next refresh, or only by a thirty-second', () => {
     expect(division([{ a: 100 }, { b: 100 }]).leases).toEqual([200, 200]);
     expect(division([{ a: 300 }, {}]).leases).toEqual([350, 50]);
     expect(division([{ a: 400 }, { b: 64 }]).leases).toEqual([406, 70]);

@@ -14,7 +14,7 @@ export interface ShardBytes {
 }
 
 /** The bytes of unfinished events by account, and how many accounts are refused. */
-export interface ByteFigures {
+export interface ByteUsage {
   byAccount: ReadonlyMap<string, number>;
   over: number;
 }
@@ -39,7 +39,7 @@ const leastRoom = 1 / 32;
 /** Maximum wait of a read for all shards. A later one is on a server that is down, and the others must not wait for it. */
 const answerWithinMs = 300;
 /** Minimum time before a refused account is read again. */
-const looksApartMs = 1000;
+const refreshEveryMs = 1000;
 
 const readScript = new ShardScript(new URL('./unfinished-read.lua', import.meta.url));
 const shareScript = new ShardScript(new URL('./unfinished-share.lua', import.meta.url));
@@ -100,7 +100,7 @@ interface SeenShard extends ShardBytes {
 export class ByteShares {
   readonly #options: Options;
   #underWay: Promise<void> | null = null;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #refreshedAtMs = Number.NEGATIVE_INFINITY;
   /** Shards that did not answer in time, and have not answered since. */
   readonly #silent = new Set<number>();
   /** Shards with a read under way. */
@@ -114,8 +114,8 @@ export class ByteShares {
    * Reads all shards, and `shard` in any case; joins a read that is under way. Shards that have not answered after 300 ms, when others have, are left out
    * and not waited for again until they have answered. Rejects with UNAVAILABLE when none answers.
    */
-  look(shard: number): Promise<void> {
-    this.#underWay ??= this.#look(shard).finally(() => {
+  refresh(shard: number): Promise<void> {
+    this.#underWay ??= this.#refresh(shard).finally(() => {
       this.#underWay = null;
     });
     return this.#underWay;
@@ -123,7 +123,7 @@ export class ByteShares {
 
   /** Whether the last look is so long ago that it does not prove any more that an account is over its share. */
   get isStale(): boolean {
-    return this.#options.clock.now() - this.#lookedAtMs >= looksApartMs;
+    return this.#options.clock.now() - this.#refreshedAtMs >= refreshEveryMs;
   }
 
   /** Rejects with QUEUE_FULL when the account has more than its share at one of the shards, as it is now; with UNAVAILABLE. */
@@ -133,7 +133,7 @@ export class ByteShares {
     if (!(await isOver())) return;
     // The account's events may have ended since the refusal. Ending an event triggers no look; only accept does.
     if (this.isStale) {
-      await this.look(shards[0] ?? 0);
+      await this.refresh(shards[0] ?? 0);
       if (!(await isOver())) return;
     }
     throw overShare();
@@ -146,14 +146,14 @@ export class ByteShares {
   }
 
   /** Of all shards, as they are now. Rejects with UNAVAILABLE. */
-  async figures(): Promise<ByteFigures> {
+  async figures(): Promise<ByteUsage> {
     const first = await this.#figures();
     if (first.over === 0) return first;
-    await this.look(0);
+    await this.refresh(0);
     return this.#figures();
   }
 
-  async #figures(): Promise<ByteFigures> {
+  async #figures(): Promise<ByteUsage> {
     const byAccount = new Map<string, number>();
     const over = new Set<string>();
     for (const seen of await Promise.all(this.#shards(0).map((shard) => this.#read(shard)))) {
@@ -163,7 +163,7 @@ export class ByteShares {
     return { byAccount, over: over.size };
   }
 
-  async #look(asking: number): Promise<void> {
+  async #refresh(asking: number): Promise<void> {
     const asked = this.#askable(asking);
     const seen = await this.#inTime(asked.map((shard) => this.#read(shard)));
     const answered = seen.flatMap((each) => (each?.status === 'fulfilled' ? [each.value] : []));
@@ -172,7 +172,7 @@ export class ByteShares {
     if (answered.length === 0) throw failed?.reason;
     const servers = Map.groupBy(answered, ({ server }) => server);
     await this.#inTime([...servers.values()].flatMap((shards) => this.#share(shards)));
-    this.#lookedAtMs = this.#options.clock.now();
+    this.#refreshedAtMs = this.#options.clock.now();
   }
 
   /** All but the silent ones, which are read separately; all, when all of them are silent. */

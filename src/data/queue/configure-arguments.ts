@@ -1,6 +1,6 @@
 import { namedArgument } from '../../redis/script.ts';
 import { pauseLetter } from '../shard/waits.ts';
-import type { FailoverOfGone, SharedLimiter, Target, TargetSetting } from './delivery-queue.ts';
+import type { DeletedTargetFailover, SharedLimiter, Target, TargetSetting } from './delivery-queue.ts';
 import { limiterSetting } from './throttle.ts';
 
 const movesOnLetters = { nobody: undefined, guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string | undefined>;
@@ -38,12 +38,12 @@ export function configureArgument(target: Target, setting: TargetSetting, shard:
 }
 
 /** As `configure.lua` takes destinations. */
-function namesOf(destinations: NonNullable<FailoverOfGone>, ownShard: number): string[] {
+function namesOf(destinations: NonNullable<DeletedTargetFailover>, ownShard: number): string[] {
   return destinations.map(({ id, shard }) => (shard === ownShard ? id : `${shard}/${id}`));
 }
 
 /** Where what a target has queued goes, as `drop.lua` takes it. */
-export function wayOut(failover: FailoverOfGone, shard: number): string {
+export function failoverArgument(failover: DeletedTargetFailover, shard: number): string {
   return failover === null ? '' : `<${namesOf(failover, shard).join(' ')}`;
 }
 

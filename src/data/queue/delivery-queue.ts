@@ -76,13 +76,13 @@ export type FailoverReason =
   | 'destination_unavailable';
 
 /** Where messages go whose target is gone, in order; null: its route is gone, too. */
-export type FailoverOfGone = readonly { id: string; shard: number }[] | null;
+export type DeletedTargetFailover = readonly { id: string; shard: number }[] | null;
 
 /** A target whose route or destination is gone. */
-export interface GoneTarget {
+export interface DeletedTarget {
   target: Target;
   reason: DeadLetterReason;
-  failover: FailoverOfGone;
+  failover: DeletedTargetFailover;
 }
 
 /** A message that a worker holds until it settles it. */
@@ -211,7 +211,7 @@ export interface SlowAttempts {
 export type EarlyEnds = Record<'cancelled' | 'expired', Record<(typeof targetKinds)[number], number>>;
 export const targetKinds = ['destination', 'endpoint'] as const;
 
-export interface QueueFigures {
+export interface QueueStats {
   unfinished: number;
   retriesWaiting: number;
   /** Messages that wait for the time for which they are scheduled. */

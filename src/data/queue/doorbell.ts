@@ -1,6 +1,6 @@
 import { defaultPool } from '../../core/default-pool.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
 /** A shard in which there is work; `isFirst`: of an organization that had none there just before. */
@@ -25,7 +25,7 @@ export class Doorbell {
     pool = defaultPool,
   }: { redis: RedisClient; prefix: string; shards?: readonly number[]; pool?: string }) {
     this.#redis = redis;
-    this.#shards = new Map(shards.map((shard) => [`${shardKeys(prefix, shard).doorbell}${poolMark(pool)}`, shard]));
+    this.#shards = new Map(shards.map((shard) => [`${shardKeys(prefix, shard).doorbell}${poolSuffix(pool)}`, shard]));
     // Errors reject the wait under way; the event is redundant.
     redis.on('error', () => undefined);
   }

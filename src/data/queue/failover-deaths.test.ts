@@ -9,7 +9,7 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { checkShards } from '../check/shard-check.ts';
 import type { NewEvent } from '../shard/messages.ts';
-import type { GoneTarget } from './delivery-queue.ts';
+import type { DeletedTarget } from './delivery-queue.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -60,7 +60,7 @@ const leaves: Record<string, Leave> = {
   'is gone': async (client, spare) => {
     const queue = queueOf(client, 0);
     const gone = (await targetsOfFirst(client)).map(
-      (target): GoneTarget => ({ target, reason: 'destination_not_found', failover: [spare] }),
+      (target): DeletedTarget => ({ target, reason: 'destination_not_found', failover: [spare] }),
     );
     for (const each of gone) while ((await queue.drop(each)).hasMore);
     for (let next: string | null = '0'; next !== null; ) ({ next } = await queue.dropRetries(gone, next));

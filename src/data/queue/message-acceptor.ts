@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { RecentOrganizations } from '../../core/recent-organizations.ts';
-import { RedisFull } from '../../core/redis-full.ts';
+import { RedisFullError } from '../../core/redis-full-error.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
@@ -51,7 +51,7 @@ const limits = {
   /** Of an event, while others use up what reads of the accounts give its shard; its deadline is sooner where Redis is slow. */
   tries: 50,
   /** While events come. */
-  looksAtMostApartMs: 30_000,
+  refreshAtMostEveryMs: 30_000,
 };
 
 const nothing = Buffer.alloc(0);
@@ -68,7 +68,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   readonly #clock: Clock;
   readonly #shares: ByteShares;
   readonly #chunks: PayloadChunks;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #refreshedAtMs = Number.NEGATIVE_INFINITY;
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
   /** Of events that are accepted, or are being expanded. */
@@ -125,7 +125,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock, this.#shares);
     this.#shards.set(shard, known);
     this.#organizations.add(event.org);
-    this.#lookNowAndThen(shard);
+    this.#refreshNowAndThen(shard);
     const { isNew, entries } =
       event.payload.length > wholePayloadBytes ? await this.#acceptLarge(known, shard, event) : await known.accept(event);
     // The event is stored: what is not carried now is carried by a worker.
@@ -154,17 +154,17 @@ export class RedisMessageAcceptor implements MessageAcceptor {
         .catch(throwUnavailable);
     const isOver = ([, over]: readonly (string | null)[]): boolean => over?.split(' ').includes(accountOf(org)) === true;
     const state = await read();
-    if (state[0] != null) throw new RedisFull();
+    if (state[0] != null) throw new RedisFullError();
     if (!isOver(state)) return;
-    if (this.#shares.isStale) await this.#shares.look(shard);
+    if (this.#shares.isStale) await this.#shares.refresh(shard);
     if (isOver(await read())) throw overShare();
   }
 
   /** Reads the memory limit again from time to time, because it may have changed. A full shard reads it at once by itself. */
-  #lookNowAndThen(shard: number): void {
-    if (this.#clock.now() - this.#lookedAtMs < limits.looksAtMostApartMs) return;
-    this.#lookedAtMs = this.#clock.now();
-    this.#shares.look(shard).catch(() => undefined);
+  #refreshNowAndThen(shard: number): void {
+    if (this.#clock.now() - this.#refreshedAtMs < limits.refreshAtMostEveryMs) return;
+    this.#refreshedAtMs = this.#clock.now();
+    this.#shares.refresh(shard).catch(() => undefined);
   }
 }
 
@@ -188,13 +188,13 @@ class ShardAcceptor {
     this.#redis = redis;
     this.#clock = clock;
     this.#keys = keys;
-    void this.#lookFirst();
+    void this.#refreshFirst();
   }
 
   /** Else the first events would have to wait for that, and those that are sent meanwhile would overtake them. */
-  async #lookFirst(): Promise<void> {
+  async #refreshFirst(): Promise<void> {
     this.#looks++;
-    await this.#shares.look(this.#keys.shard).catch(() => undefined);
+    await this.#shares.refresh(this.#keys.shard).catch(() => undefined);
     this.#looks--;
     if (this.#waiting.length > 0) this.#schedule();
   }
@@ -267,7 +267,7 @@ class ShardAcceptor {
     try {
       const args = batch.flatMap((waiting) => waiting.args);
       const answer = await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]);
-      if (answer === 'full') throw new RedisFull();
+      if (answer === 'full') throw new RedisFullError();
       const reply = list(answer);
       const again = batch.filter((waiting, i) => this.#goesAgain(waiting, reply[i]));
       if (again.length > 0) {
@@ -293,7 +293,7 @@ class ShardAcceptor {
   async #sendAgain(batch: readonly Waiting[]): Promise<void> {
     this.#looks++;
     try {
-      await this.#shares.look(this.#keys.shard);
+      await this.#shares.refresh(this.#keys.shard);
       const waiting = batch.filter(({ isExpired }) => !isExpired);
       for (const each of waiting) {
         each.tries++;

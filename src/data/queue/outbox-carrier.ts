@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { Pace, type Turns } from '../../core/pace.ts';
+import { PacedExecutor, type ScriptRunner } from '../../core/paced-executor.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, type Script, type ScriptArgument } from '../../redis/script.ts';
@@ -40,7 +40,7 @@ const maxWaiting = 10_000;
 export type FindFurtherTargets = (
   event: StoredEvent,
   range: { from: number; end: number },
-  turns: Turns | null,
+  turns: ScriptRunner | null,
 ) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
 
 export interface OutboxCarrierOptions {
@@ -63,7 +63,7 @@ export class OutboxCarrier {
   readonly #prefix: string;
   readonly #findFurther: FindFurtherTargets | null;
   readonly #making = new Semaphore(messagesSideBySide);
-  readonly #makingMany: Pace | null;
+  readonly #makingMany: PacedExecutor | null;
   readonly #chunks: PayloadChunks;
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
@@ -75,7 +75,7 @@ export class OutboxCarrier {
     this.#chunks = new PayloadChunks({ redis, prefix });
     this.#findFurther = findFurther ?? null;
     const pauses = (): number => (isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript);
-    this.#makingMany = clock === undefined ? null : new Pace({ clock, pausesPerScript: pauses });
+    this.#makingMany = clock === undefined ? null : new PacedExecutor({ clock, pausesPerScript: pauses });
   }
 
   /** Sends these entries, and their continuations. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
@@ -165,7 +165,7 @@ export class OutboxCarrier {
       case 'w':
         return await this.#expand(from, id, entry);
       case 'f':
-        await this.#askForRoom(from, to, id, entry);
+        await this.#requestRoom(from, to, id, entry);
         return [];
       case 'n':
         await this.#tell(to, { kind, id: text(entry[3]), shard: from, message: keyIn(to, 'msg_', from, text(entry[4])) });
@@ -183,7 +183,7 @@ export class OutboxCarrier {
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
     const range = { from: Number(text(from)), end: Number(text(end)) };
     const { targets, next } =
-      event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany?.turnsOf(event.org) ?? null);
+      event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany?.runnerOf(event.org) ?? null);
     const entries = outboxEntries(targets, shard).flatMap(({ shard: to, count, lines }) => [to, count, lines]);
     const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
     if (Buffer.isBuffer(reply)) throw isFull(shard);
@@ -191,7 +191,7 @@ export class OutboxCarrier {
   }
 
   /** The answer ends the entry. */
-  async #askForRoom(from: number, to: number, id: string, entry: readonly unknown[]): Promise<void> {
+  async #requestRoom(from: number, to: number, id: string, entry: readonly unknown[]): Promise<void> {
     const [target = '', org = '', route = '', destination = ''] = entry.slice(3, 7).map(text);
     const room = integer(await this.#run(to, scripts.failoverRoom, [org, route, destination]));
     await this.#run(from, scripts.failoverAnswer, [namedArgument({ entry: id, target, destination: `${to}/${destination}`, room })]);
@@ -221,7 +221,7 @@ export class OutboxCarrier {
       return whole === null ? 0 : await this.#withChunks(from, to, whole, (lost) => make(whole, lost));
     };
     const isMuch = isOfMany || lines.length >= messagesPerCall;
-    const turns = isMuch ? this.#makingMany?.turnsOf(organizationOf(known)) : undefined;
+    const turns = isMuch ? this.#makingMany?.runnerOf(organizationOf(known)) : undefined;
     const made = await (turns === undefined ? this.#making.run(lines.length, makeAll) : turns.run(makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;

@@ -1,5 +1,5 @@
 import { integer, list, text } from '../shard/script-reply.ts';
-import type { EarlyEnds, QueueFigures, ShardHints, ShardState, Target } from './delivery-queue.ts';
+import type { EarlyEnds, QueueStats, ShardHints, ShardState, Target } from './delivery-queue.ts';
 import { targetOf } from './job-reply.ts';
 
 /** Reads the reply of `hints.reply()` in `hints.lua`. */
@@ -31,7 +31,7 @@ export function shardState(reply: unknown): ShardState {
 }
 
 /** Reads the reply of `stats.lua`. */
-export function queueFigures(reply: unknown): QueueFigures {
+export function queueStats(reply: unknown): QueueStats {
   const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog, scheduled, earlyEnds, behind] = list(reply);
   return {
     unfinished: integer(unfinished),

@@ -5,20 +5,20 @@ import { namedArgument, type Script, type ScriptArgument } from '../../redis/scr
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
-import { configureArgument, wayOut, windowsText } from './configure-arguments.ts';
+import { configureArgument, failoverArgument, windowsText } from './configure-arguments.ts';
 import type {
   Batch,
   BatchMember,
+  DeletedTarget,
   DequeueAnswer,
-  GoneTarget,
   Job,
-  QueueFigures,
+  QueueStats,
   Retention,
   SettleAnswer,
   Settlement,
@@ -33,7 +33,7 @@ import type {
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
-import { queueFigures, shardHints, shardState, targetPage, unlessNegative } from './queue-replies.ts';
+import { queueStats, shardHints, shardState, targetPage, unlessNegative } from './queue-replies.ts';
 import { settleArguments } from './settle-arguments.ts';
 
 const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
@@ -89,7 +89,7 @@ export class RedisDeliveryQueue {
   readonly #keys: ShardKeys;
   readonly #memoryLimit: number | '';
   readonly #tallyMs: number;
-  readonly #mark: string;
+  readonly #poolSuffix: string;
   readonly #chunks: PayloadChunks;
 
   /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it leases. */
@@ -111,7 +111,7 @@ export class RedisDeliveryQueue {
     tallyMs?: number;
     pool?: string;
   }) {
-    this.#mark = poolMark(pool);
+    this.#poolSuffix = poolSuffix(pool);
     this.#tallyMs = tallyMs;
     this.#redis = redis;
     this.#chunks = new PayloadChunks({ redis: payloads, prefix });
@@ -121,7 +121,7 @@ export class RedisDeliveryQueue {
 
   /** Up to `count` (1..64) messages, fairest first. If there are none, it searches for ends. */
   async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}): Promise<DequeueAnswer> {
-    const turns = [order.dominant ?? '', this.#mark, order.without?.join(' ') ?? ''];
+    const turns = [order.dominant ?? '', this.#poolSuffix, order.without?.join(' ') ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
     const [hints, unconfigured, ...jobs] = reply;
     return { ...shardHints(hints), jobs: await this.#jobs(jobs), unconfigured: list(unconfigured).map(targetOf) };
@@ -179,7 +179,7 @@ export class RedisDeliveryQueue {
 
   /** Lets members of ended batches follow them, a bounded number; `hasEndedBatches`: call again. */
   async endBatches(): Promise<ShardHints> {
-    const [hints] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
+    const [hints] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#poolSuffix]));
     return shardHints(hints);
   }
 
@@ -190,7 +190,7 @@ export class RedisDeliveryQueue {
 
   async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}): Promise<SettleAnswer> {
     const args = settlements.flatMap(settleArguments);
-    const [hints, settled] = list(await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#mark, ...args]));
+    const [hints, settled] = list(await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#poolSuffix, ...args]));
     return { ...shardHints(hints), settled: list(settled).map((each) => integer(each) === 1) };
   }
 
@@ -209,7 +209,7 @@ export class RedisDeliveryQueue {
 
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
   async promote(): Promise<ShardHints & { moved: number }> {
-    const [hints, moved] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    const [hints, moved] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#poolSuffix]));
     return { ...shardHints(hints), moved: integer(moved) };
   }
 
@@ -221,7 +221,7 @@ export class RedisDeliveryQueue {
 
   /** `totalSlots`: what all living workers of the pool can do at a time. */
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
-    const own = { pool: this.#mark, memoryLimit: this.#memoryLimit, tallyMs: this.#tallyMs };
+    const own = { pool: this.#poolSuffix, memoryLimit: this.#memoryLimit, tallyMs: this.#tallyMs };
     const tended = namedArgument({ id: worker, totalSlots, marker: randomBytes(9).toString('base64url'), ...own });
     return shardState(await this.#run(scripts.tend, [tended]));
   }
@@ -282,18 +282,22 @@ export class RedisDeliveryQueue {
    * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; returns how many of these in this
    * step, whether there is more, and whether retries wait.
    */
-  async drop({ target, reason, failover }: GoneTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }> {
-    const reply = list(await this.#run(scripts.drop, [target.number, reason, wayOut(failover, this.#keys.shard)]));
+  async drop({
+    target,
+    reason,
+    failover,
+  }: DeletedTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }> {
+    const reply = list(await this.#run(scripts.drop, [target.number, reason, failoverArgument(failover, this.#keys.shard)]));
     const [hints, dropped, more, retries] = reply;
     return { ...shardHints(hints), dropped: integer(dropped), hasMore: integer(more) === 1, hasRetries: integer(retries) === 1 };
   }
 
   /** The same for waiting retries of several targets; `next` is null at the end. */
-  async dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }> {
+  async dropRetries(gone: readonly DeletedTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }> {
     const targets = gone.map(({ target, reason, failover }) => ({
       number: target.number,
       reason,
-      wayOut: wayOut(failover, this.#keys.shard),
+      failoverArgument: failoverArgument(failover, this.#keys.shard),
     }));
     const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [namedArgument({ cursor, targets })]));
     return { ...shardHints(hints), dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
@@ -339,8 +343,8 @@ export class RedisDeliveryQueue {
     return integer(await this.#run(scripts.foldTallies, [this.#tallyMs])) === 1;
   }
 
-  async figures(): Promise<QueueFigures> {
-    return queueFigures(await this.#run(scripts.stats, [this.#mark]));
+  async figures(): Promise<QueueStats> {
+    return queueStats(await this.#run(scripts.stats, [this.#poolSuffix]));
   }
 
   async #jobs(reply: readonly unknown[]): Promise<Job[]> {

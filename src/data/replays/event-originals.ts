@@ -13,7 +13,7 @@ const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1
 const payloadRoomBytes = 32 * 1024 * 1024;
 
 /** One for all that replays events in a process. */
-export function replayedPayloadRoom(): Semaphore {
+export function replayPayloadMemory(): Semaphore {
   return new Semaphore(payloadRoomBytes);
 }
 
@@ -31,7 +31,7 @@ export interface EventTarget extends Omit<EventOriginal, 'eventId'> {
 }
 
 /** An event with its payload. */
-export type WholeEvent = EventView & { payload: Buffer };
+export type EventWithPayload = EventView & { payload: Buffer };
 
 /** Evaluates today's routes on past events. Rejects with UNAVAILABLE. */
 export interface EventRouting {
@@ -42,7 +42,7 @@ export interface EventRouting {
   targets(
     event: Pick<EventView, 'org' | 'sourceId'>,
     routeId: OneOrMore | undefined,
-    read: () => Promise<WholeEvent | null>,
+    read: () => Promise<EventWithPayload | null>,
   ): Promise<EventTarget[]>;
   /** Null: the route does not send to the destination, or one of them does not exist. */
   target(
@@ -73,7 +73,7 @@ export function copyIds(
 }
 
 /** The event with its payload; null: one of them is gone. */
-export async function wholeEvent(events: RedisMessageReader, org: string, id: string): Promise<WholeEvent | null> {
+export async function readEventWithPayload(events: RedisMessageReader, org: string, id: string): Promise<EventWithPayload | null> {
   const view = await events.event(org, id);
   if (view === null) return null;
   if (view.payload !== null) return { ...view, payload: view.payload };
@@ -138,7 +138,7 @@ export class EventOriginals {
     const { routeId, destinationId } = filter;
     if (event.status === 'filtered' && (await this.#hasReachedRoute(org, event.id))) return [];
     const targets = await this.#payloadRoom.run(event.size, () =>
-      this.#routing.targets(event, routeId, () => wholeEvent(this.#events, org, event.id)),
+      this.#routing.targets(event, routeId, () => readEventWithPayload(this.#events, org, event.id)),
     );
     return targets
       .filter((target) => isAmong(destinationId, target.destinationId))

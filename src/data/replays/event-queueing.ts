@@ -5,7 +5,14 @@ import type { RedisMessageReader } from '../history/message-reader.ts';
 import type { ReplayOutcome } from '../history/replay-messages.ts';
 import { type Circuits, isCoolingDown } from '../queue/circuits.ts';
 import type { MessageAcceptor } from '../shard/messages.ts';
-import { copyIds, type EventOriginal, type EventRouting, eventOriginal, type WholeEvent, wholeEvent } from './event-originals.ts';
+import {
+  copyIds,
+  type EventOriginal,
+  type EventRouting,
+  type EventWithPayload,
+  eventOriginal,
+  readEventWithPayload,
+} from './event-originals.ts';
 
 export interface EventQueueingOptions {
   events: RedisMessageReader;
@@ -48,7 +55,7 @@ export class EventQueueing {
       if (open.length === 0) continue;
       const bytes = (await events.payloadSizes([eventId])).get(eventId) ?? 0;
       await payloadRoom.run(bytes, async () => {
-        const event = await wholeEvent(events, org, eventId);
+        const event = await readEventWithPayload(events, org, eventId);
         for (const { id, original, maxAttempts } of open) {
           const ids = copyIds(record, createdAtMs, id);
           if (event !== null) await acceptor.accept(repeated(event, original, { ...ids, maxAttempts, receivedAtMs: createdAtMs }));
@@ -81,7 +88,7 @@ export class EventQueueing {
 type Standing = Extract<ReplayOutcome, 'gone' | 'ordered' | 'disabled' | 'circuit'> | { maxAttempts: number };
 
 function repeated(
-  event: WholeEvent,
+  event: EventWithPayload,
   { routeId, destinationId, shard }: EventOriginal,
   { eventId, messageId, maxAttempts, receivedAtMs }: { eventId: string; messageId: string; maxAttempts: number; receivedAtMs: number },
 ) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
-import { replayedPayloadRoom } from './event-originals.ts';
+import { replayPayloadMemory } from './event-originals.ts';
 import { PagesAhead } from './pages-ahead.ts';
 import { ReplayCandidates } from './replay-candidates.ts';
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
   await world.empty();
   const routing = { targets: async () => [], target: async () => null };
   const messages = new WebhookMessages({ redis: world.redis.client, prefix, shards: () => world.shards });
-  const all = new ReplayCandidates({ deliveries: world.reader, messages, routing, payloadRoom: replayedPayloadRoom() });
+  const all = new ReplayCandidates({ deliveries: world.reader, messages, routing, payloadRoom: replayPayloadMemory() });
   [reads, nowMs] = [0, 1000];
   const candidates: Pick<ReplayCandidates, 'next'> = {
     next: async (...args) => {

@@ -114,8 +114,8 @@ export class ReplayCandidates {
 
   /** Messages that there are, by id. */
   async views(record: Pick<ReplayRecord, 'org' | 'what'>, ids: readonly string[]): Promise<Map<string, DeliveryView>> {
-    const placed = await this.#deliveries.placed(replayedOrganization(record), ids);
-    return new Map([...placed].map(([id, { view }]) => [id, view]));
+    const located = await this.#deliveries.located(replayedOrganization(record), ids);
+    return new Map([...located].map(([id, { view }]) => [id, view]));
   }
 }
 

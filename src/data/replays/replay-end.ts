@@ -1,6 +1,6 @@
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { shardOf } from '../../core/shard-of.ts';
-import type { OwnEventNotes } from '../queue/own-event-notes.ts';
+import type { OwnEventLog } from '../queue/own-event-log.ts';
 import type { RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
 import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
@@ -10,7 +10,7 @@ const minEnded = 100;
 
 export interface ReplayEndOptions {
   runs: Pick<RedisReplayRuns, 'save'>;
-  notes: Pick<OwnEventNotes, 'noteOfOrganization'>;
+  notes: Pick<OwnEventLog, 'noteOfOrganization'>;
   /** Whether the organization has an enabled source for Posthorn's own events. */
   hasOwnSource: (org: string) => Promise<boolean>;
   shards: number;
@@ -28,11 +28,11 @@ export async function endReplay(options: ReplayEndOptions, ended: Ended, change:
   const state = { ...change.state, isToTell };
   const reply = await runs.save(ended.org, ended.identity, { ...change, state, ...(!isToTell && { place: 'end' }) });
   if (reply !== 'saved') return false;
-  return !isToTell || (await tellEnd(options, ended, { version: change.version + 1, state }));
+  return !isToTell || (await recordReplayEnd(options, ended, { version: change.version + 1, state }));
 }
 
 /** Records `replay.finished`, and removes the replay from the running ones. A repeated record is the same event. Returns as `endReplay`. */
-export async function tellEnd(
+export async function recordReplayEnd(
   { runs, notes, shards }: ReplayEndOptions,
   { org, identity }: Ended,
   { version, state }: Pick<ReplayChange, 'version' | 'state'>,

@@ -40,7 +40,7 @@ export class ReplayFeed {
   }
 
   /** Reports the stored state of a replay, if it is new: a new phase at once, anything else a second after the last row. The latter is left to the next call. */
-  async tell(
+  async publish(
     replay: Pick<ReplayRecord, 'org' | 'identity'> & Partial<Pick<ReplayRecord, 'isSuspended'>>,
     state: ReplayState,
   ): Promise<void> {

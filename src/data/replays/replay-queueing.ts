@@ -1,5 +1,5 @@
 import { isPosthornError } from '../../core/errors.ts';
-import { RedisFull } from '../../core/redis-full.ts';
+import { RedisFullError } from '../../core/redis-full-error.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ReplayOutcome, replayId, replayMessages, replaysPerCall, type TargetObstacle } from '../history/replay-messages.ts';
@@ -66,7 +66,7 @@ export class ReplayQueueing {
       else await this.#replayInto(outcomes, record, idTimeMs, ids, other?.shard);
     } catch (error) {
       if (isPosthornError(error, 'QUEUE_FULL')) return { outcomes, obstacle: { reason: 'QueueFull', message: `${error.message}.` } };
-      if (error instanceof RedisFull) return { outcomes, obstacle: { reason: 'RedisFull', message: `${error.message}.` } };
+      if (error instanceof RedisFullError) return { outcomes, obstacle: { reason: 'RedisFull', message: `${error.message}.` } };
       if (outcomes.size === 0) throw error;
     }
     return { outcomes, obstacle: null };

@@ -3,7 +3,7 @@ import { allPages } from '../../../test/support/all-pages.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { dead, delivered } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
-import { RedisAway } from '../../core/redis-away.ts';
+import { RedisUnavailableError } from '../../core/redis-unavailable-error.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
@@ -321,7 +321,7 @@ describe('a replay waits, says why, and continues', () => {
   test('but not while Redis does not answer: that is tried again', async () => {
     await world.endedMessages([0]);
     const { steps } = world.parts();
-    jest.spyOn(ByteShares.prototype, 'refuseOver').mockRejectedValueOnce(new RedisAway(new Error('Connection is closed.')));
+    jest.spyOn(ByteShares.prototype, 'refuseOver').mockRejectedValueOnce(new RedisUnavailableError(new Error('Connection is closed.')));
     await expect(carryOn(steps, replayRecord())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await waiting()).toBeNull();
     await world.toTheEnd(replayRecord());

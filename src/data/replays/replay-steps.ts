@@ -4,7 +4,7 @@ import { monthOf } from '../intake/intake.ts';
 import { EndedMessages, maxOpenOf } from './ended-messages.ts';
 import { PagesAhead } from './pages-ahead.ts';
 import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
-import { endReplay, type ReplayEndOptions, tellEnd, tooManyFailed } from './replay-end.ts';
+import { endReplay, type ReplayEndOptions, recordReplayEnd, tooManyFailed } from './replay-end.ts';
 import type { ReplayFeed } from './replay-feed.ts';
 import { isObstacle, newIdOf, type OtherDestination, ReplayQueueing, type ReplayQueueingOptions, type Waiting } from './replay-queueing.ts';
 import type { ReplaySkip } from './replay-run.ts';
@@ -79,11 +79,11 @@ export class ReplaySteps {
     const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
     const known = isRun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
     const { state } = known;
-    if (state.isToTell) return await this.#over(record, state, await tellEnd(this.#options, record, known));
+    if (state.isToTell) return await this.#over(record, state, await recordReplayEnd(this.#options, record, known));
     if (state.endedAtMs !== null) return this.#ended(identity);
     if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
     // Changes of another process, a suspension, and what came too soon after another row.
-    if (isRun) await feed.tell(record, state);
+    if (isRun) await feed.publish(record, state);
     if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {
       if (state.phase === 'Planning') return record.isSuspended ? idle : await this.#plan(record, known);
@@ -105,7 +105,7 @@ export class ReplaySteps {
       if (known === null || (await isThere(known.state.id, identity))) continue;
       if (!(await runs.lease(org, identity, worker, endLeaseMs))) continue;
       const ended = { org, identity };
-      if (known.state.isToTell) await this.#over(ended, known.state, await tellEnd(this.#options, ended, known));
+      if (known.state.isToTell) await this.#over(ended, known.state, await recordReplayEnd(this.#options, ended, known));
       else await this.#end({ ...ended, what: known.state.what }, known, { phase: 'Cancelled' });
     }
   }
@@ -310,7 +310,7 @@ export class ReplaySteps {
     const { runs, feed } = this.#options;
     if ((await runs.save(record.org, record.identity, change)) !== 'saved') return { outcome: 'progress', queued: 0 };
     this.#written.set(record.identity, change.version + 1);
-    await feed.tell(record, change.state);
+    await feed.publish(record, change.state);
     return { outcome: 'progress', queued };
   }
 
@@ -340,7 +340,7 @@ export class ReplaySteps {
 
   async #over(record: Pick<ReplayRecord, 'org' | 'identity'>, state: ReplayState, isOver: boolean): Promise<Advance> {
     if (!isOver) return { outcome: 'progress', queued: 0 };
-    await this.#options.feed.tell(record, state);
+    await this.#options.feed.publish(record, state);
     return this.#ended(record.identity);
   }
 

@@ -12,7 +12,7 @@ interface Wanted {
   index: OneOrMore;
   /** Whether members of a batch that waits for its next attempt belong to the list. */
   hasBatchMembers: boolean;
-  /** The mark in the cursor (`markOf`); null: this is the first page. */
+  /** The mark in the cursor (`cursorMark`); null: this is the first page. */
   mark: string | null;
 }
 

@@ -22,7 +22,7 @@ test.each(texts)('an application named %j is deleted, and history names it', asy
   const { id } = await store.createApplication({ org: 'org_a', name, shard: 0 });
   await store.deleteApplication('org_a', id);
   expect(await store.application('org_a', id)).toBeNull();
-  expect((await store.past('org_a', { applications: [id] })).get(id)).toBe(name.toWellFormed());
+  expect((await store.deletedNames('org_a', { applications: [id] })).get(id)).toBe(name.toWellFormed());
 });
 
 test.each(texts)('a record that holds the text %j is published, changed and retracted', async (slug) => {

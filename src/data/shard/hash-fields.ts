@@ -101,7 +101,7 @@ export const hashFields = {
     hasAlerts: 'al',
     /** Its organization receives Posthorn's own events (`../queue/includes/own-events.lua`). */
     hasOwnEvents: 'oe',
-    /** The last recorded state of the endpoint's coming disabling and of its disabling (`../queue/own-note.lua`). */
+    /** The last recorded state of the endpoint's coming disabling and of its disabling (`../queue/own-endpoint-event.lua`). */
     notedDisabling: 'ow',
     notedDisabled: 'od',
     /** See `includes/target.lua`. */

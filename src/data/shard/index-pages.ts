@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts';
 import { listed, type OneOrMore } from './message-filter.ts';
 import type { PageQuery, ScannedPage } from './messages.ts';
-import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
+import type { IndexConditions, IndexEntry, ShardReader } from './shard-reader.ts';
 
 const maxPerPage = 100;
 /** So few messages that may match are all read, instead of a walk down an index. */
@@ -40,14 +40,14 @@ export interface Listing<T> {
   /** Kind of the index's entries; absent: of `kind`. */
   entries?: 'e' | 'm' | undefined;
   /** Which entries may belong to the list, so that no others are read (`list.lua`); absent: all. */
-  look?: IndexLook | undefined;
+  conditions?: IndexConditions | undefined;
   /** Names the list in cursors, together with the range of time. */
   scope: readonly (string | undefined)[];
   views: (shard: ShardReader, entries: readonly IndexEntry[], index: string) => Promise<(T | null)[]>;
   /** Walked in a shard instead of `index`, the newest first. */
   partsIn?: (shard: ShardReader) => readonly IndexPart[];
   /** A second index with members of the list, and which of its entries these may be. */
-  besides?: { index: string; look: IndexLook } | undefined;
+  besides?: { index: string; conditions: IndexConditions } | undefined;
   /** Part of the cursors of the list; identifies the index that it was read from. */
   mark?: string | undefined;
 }
@@ -92,8 +92,8 @@ export async function indexPage<T>(
   let pageEnd: (() => string) | null = null;
   let scanned = 0;
   const endingHere = () => ({ items, nextCursor: pageEnd?.() ?? null, scanned });
-  for await (const { item, looked, cursor: here } of indexEntries(shards, listing, range, { cursor, limit })) {
-    scanned += looked;
+  for await (const { item, scanned: steps, cursor: here } of indexEntries(shards, listing, range, { cursor, limit })) {
+    scanned += steps;
     if (item !== null && items.length === limit) return endingHere();
     if (item !== null) items.push(item);
     if (item !== null || items.length < limit) pageEnd = here;
@@ -108,7 +108,7 @@ export interface ListedEntry<T> {
   /** Null: so far the walk has come, and it has found nothing since the entry before. */
   item: T | null;
   /** Index entries that were read since the entry before. */
-  looked: number;
+  scanned: number;
   at: Position;
   /** The cursor with which the list continues after it. */
   cursor: () => string;
@@ -124,7 +124,7 @@ export async function* indexEntries<T>(
   range: TimeRange,
   { limit, cursor, maxLooks = Number.POSITIVE_INFINITY }: { limit: number; cursor?: string | undefined; maxLooks?: number },
 ): AsyncGenerator<ListedEntry<T>> {
-  const { index, entries: kind = listing.kind, views, look, besides, mark = '' } = listing;
+  const { index, entries: kind = listing.kind, views, conditions, besides, mark = '' } = listing;
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
@@ -135,10 +135,10 @@ export async function* indexEntries<T>(
   );
   const maxInWalk = Math.max(1, Math.floor(maxLooks / walksApart));
   const count = Math.min(maxInWalk, walksApart === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / walksApart) + 5));
-  const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexLook | undefined) => {
+  const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexConditions | undefined) => {
     const load = async (part: IndexPart, before: Position) => {
       const looks = chosen === undefined ? count : Math.min(maxInWalk, looksPerScript[kind]);
-      const { entries, last, looked } = await shard.look(part.index, kind, {
+      const { entries, last, scanned } = await shard.scan(part.index, kind, {
         position: before,
         fromMs: Math.max(fromMs, part.fromMs),
         count,
@@ -150,18 +150,18 @@ export async function* indexEntries<T>(
         const item = items[i] ?? null;
         return item === null ? [] : [{ at: { ms, shard: shard.shard, number }, item }];
       });
-      return { steps, looked, last: last === null ? null : { ...last, shard: shard.shard } };
+      return { steps, scanned, last: last === null ? null : { ...last, shard: shard.shard } };
     };
     return new Walk(position, parts, load);
   };
   const walks = shards.flatMap((shard) => [
     ...(listing.partsIn === undefined
-      ? indexesIn(shard).map((each) => walkOf(shard, [{ index: each, fromMs: 0 }], look))
-      : [walkOf(shard, listing.partsIn(shard), look)]),
-    ...(besides === undefined ? [] : [walkOf(shard, [{ index: besides.index, fromMs: 0 }], besides.look)]),
+      ? indexesIn(shard).map((each) => walkOf(shard, [{ index: each, fromMs: 0 }], conditions))
+      : [walkOf(shard, listing.partsIn(shard), conditions)]),
+    ...(besides === undefined ? [] : [walkOf(shard, [{ index: besides.index, fromMs: 0 }], besides.conditions)]),
   ]);
   const cursorOf = (at: Position) => () => encodeCursor(at, scope, mark);
-  let looked = 0;
+  let scanned = 0;
   let emptyMs = 0;
   for (;;) {
     const newest = walks.reduce<Walk<T> | null>(
@@ -173,20 +173,20 @@ export async function* indexEntries<T>(
     if (behind.length === 0) {
       if (newest === null || head === null) return;
       newest.shift();
-      yield { item: head.item, looked, at: head.at, cursor: cursorOf(head.at) };
-      looked = 0;
+      yield { item: head.item, scanned, at: head.at, cursor: cursorOf(head.at) };
+      scanned = 0;
       emptyMs = 0;
       continue;
     }
     const beganMs = performance.now();
-    looked += (await Promise.all(behind.map((walk) => walk.advance()))).reduce((sum, each) => sum + each, 0);
+    scanned += (await Promise.all(behind.map((walk) => walk.advance()))).reduce((sum, each) => sum + each, 0);
     const tookMs = performance.now() - beganMs;
     emptyMs += tookMs;
     if (emptyMs > unpacedMs) await pause(Math.min(longestPauseMs, tookMs));
     const reached = reachedBy(walks);
     if (reached === null) continue;
-    yield { item: null, looked, at: reached, cursor: cursorOf(reached) };
-    looked = 0;
+    yield { item: null, scanned, at: reached, cursor: cursorOf(reached) };
+    scanned = 0;
   }
 }
 
@@ -207,7 +207,7 @@ export async function* gatheredEntries<T>(
 ): AsyncGenerator<ListedEntry<T>> {
   const scope = scopeOf(listing, range);
   for (const { at, item } of gatheredFrom(cursor, found, scope, range))
-    yield { item, looked: 1, at, cursor: () => encodeCursor(at, scope) };
+    yield { item, scanned: 1, at, cursor: () => encodeCursor(at, scope) };
 }
 
 export interface Gathered<T> {
@@ -241,7 +241,7 @@ export function gatheredPage<T>(
 }
 
 /** The mark that a cursor of the list has (`Listing`); null without a cursor. Throws INVALID_QUERY. */
-export function markOf<T>(listing: Pick<Listing<T>, 'kind' | 'scope'>, range: TimeRange, cursor: string | undefined): string | null {
+export function cursorMark<T>(listing: Pick<Listing<T>, 'kind' | 'scope'>, range: TimeRange, cursor: string | undefined): string | null {
   return cursor === undefined ? null : decodeCursor(cursor, scopeOf(listing, range)).mark;
 }
 
@@ -262,7 +262,7 @@ interface Step<T> {
 /** The result of reading a part of an index; `last` is the last entry read, null at the end. */
 interface Loaded<T> {
   steps: Step<T>[];
-  looked: number;
+  scanned: number;
   last: Position | null;
 }
 
@@ -297,14 +297,14 @@ class Walk<T> {
   async advance(): Promise<number> {
     const [part] = this.#parts;
     if (part === undefined) return 0;
-    const { steps, last, looked } = await this.#load(part, this.#position);
+    const { steps, last, scanned } = await this.#load(part, this.#position);
     if (last === null) {
       this.#parts.shift();
       // Later entries are older than all of this part.
       if (this.#parts.length > 0 && part.fromMs < this.#position.ms) this.#position = { ms: part.fromMs, shard: 0, number: 0 };
     } else this.#position = last;
     this.#steps = steps;
-    return looked;
+    return scanned;
   }
 
   shift(): void {

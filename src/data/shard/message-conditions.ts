@@ -13,7 +13,7 @@ interface Outcome {
 }
 
 /** A filter as `list.lua` takes it. */
-export interface OutcomeLook {
+export interface OutcomeConditions {
   /** Letters of errors. */
   errors?: string;
   responses?: readonly StatusRange[];
@@ -62,7 +62,7 @@ export function isAnswerWithin({ first, last }: StatusRange, status: number | nu
 }
 
 /** Whether it filters by failure time. */
-export function asksWhenFailed({ failedFromMs, failedToMs }: MessageFilter): boolean {
+export function filtersByFailureTime({ failedFromMs, failedToMs }: MessageFilter): boolean {
   return failedFromMs !== undefined || failedToMs !== undefined;
 }
 
@@ -79,7 +79,7 @@ export function isOfFailures(filter: MessageFilter): boolean {
   const { errorTypes, responseStatuses, attemptsMin = 0 } = filter;
   return (
     attemptsMin > 1 ||
-    asksWhenFailed(filter) ||
+    filtersByFailureTime(filter) ||
     errorTypes?.every((type) => isAttemptError(type) || endErrorTypes.includes(type)) === true ||
     responseStatuses?.every(({ first }) => first >= firstFailure) === true
   );
@@ -92,15 +92,15 @@ export function readRange({ fromMs, toMs, failedToMs }: MessageFilter): { fromMs
 }
 
 /** Null: the script can exclude nothing. */
-export function outcomeLook(filter: MessageFilter): OutcomeLook | null {
+export function outcomeConditions(filter: MessageFilter): OutcomeConditions | null {
   const { errorTypes, responseStatuses, attemptsMin, attemptsMax, failedFromMs = 0, failedToMs = endOfTimeMs } = filter;
-  const look: OutcomeLook = {
+  const conditions: OutcomeConditions = {
     ...(errorTypes?.every(isAttemptError) === true && { errors: errorTypes.map(errorLetter).join('') }),
     ...(responseStatuses !== undefined && { responses: responseStatuses }),
     ...((attemptsMin !== undefined || attemptsMax !== undefined) && { attempts: [attemptsMin ?? 0, attemptsMax ?? 9999] as const }),
-    ...(asksWhenFailed(filter) && { failed: [failedFromMs, failedToMs] as const }),
+    ...(filtersByFailureTime(filter) && { failed: [failedFromMs, failedToMs] as const }),
   };
-  return Object.keys(look).length === 0 ? null : look;
+  return Object.keys(conditions).length === 0 ? null : conditions;
 }
 
 /** The filter in the scope of cursors, beside its range of creation; none for an empty filter. */

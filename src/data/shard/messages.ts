@@ -315,7 +315,7 @@ export interface ReplayRequest {
 export type CancelResult = 'cancelled' | 'cancelling' | 'ended' | 'moving' | 'not_found';
 
 /** Which of some ids are gone. */
-export type GoneIds = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
+export type FindDeletedIds = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** Cleanup by the controller when configuration is deleted. Both run in bounded steps and may be called again. */
 export interface MessagePurger {
@@ -325,5 +325,5 @@ export interface MessagePurger {
    * Removes counters of what is gone, and targets of that without messages; returns how many. `org` may be one beside the real one. Rejects once the
    * signal aborts.
    */
-  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number>;
+  removeDeletedCounters(org: string, findDeleted: FindDeletedIds, signal: AbortSignal): Promise<number>;
 }

@@ -98,7 +98,7 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
   };
   const endingHere = () => ({ items, nextCursor: cursor?.() ?? null, scanned });
   for await (const entry of entries) {
-    scanned += entry.looked;
+    scanned += entry.scanned;
     open.push(entry);
     const isDue = open.length >= together || entry.item === null || !isWithin();
     if (isDue && !(await evaluateOpen())) return endingHere();

@@ -20,7 +20,7 @@ export function recordId(prefix: 'evt_' | 'msg_', shard: number, key: string): s
 }
 
 /** Where an event or a message is at home, and its key there; null when it is no id of one. */
-export function recordPlace(id: string): { shard: number; key: string } | null {
+export function recordLocation(id: string): { shard: number; key: string } | null {
   const shard = homeShard(id);
   const key = shard === null ? null : recordKey(id, shard);
   return shard === null || key === null ? null : { shard, key };

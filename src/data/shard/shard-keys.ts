@@ -75,7 +75,7 @@ export interface ShardKeys {
   readonly circuits: string;
   readonly feed: string;
   readonly archives: string;
-  readonly archiveTroubles: string;
+  readonly archiveFailures: string;
   archive(org: string): string;
 }
 
@@ -93,7 +93,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     circuits: `${base}circuits`,
     feed: `${base}feed`,
     archives: `${base}arc`,
-    archiveTroubles: `${base}arw`,
+    archiveFailures: `${base}arw`,
     archive: (org) => `${base}ar:${org}`,
     counters: (org) => `${base}k:${org}`,
     statistics: (org, period) => `${base}st:${org}:${period}`,

@@ -3,7 +3,7 @@ import { namedArgument, type Script, type ScriptArgument } from '../../redis/scr
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
 import { hashFields } from './hash-fields.ts';
-import type { OutcomeLook } from './message-conditions.ts';
+import type { OutcomeConditions } from './message-conditions.ts';
 import { listed, type OneOrMore } from './message-filter.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -30,7 +30,7 @@ export interface IndexEntry {
 }
 
 /** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
-export interface IndexLook {
+export interface IndexConditions {
   /** Status letters of messages, or statuses of events, each between spaces. */
   statuses?: string | undefined;
   /** Of messages that are or were dead letters. */
@@ -40,7 +40,7 @@ export interface IndexLook {
   /** Names of event types of messages. */
   eventType?: OneOrMore | undefined;
   /** Conditions on the attempts of messages. */
-  outcome?: OutcomeLook | null | undefined;
+  outcome?: OutcomeConditions | null | undefined;
 }
 
 /** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
@@ -130,9 +130,9 @@ export class ShardReader {
   }
 
   /** Per key of an event at home the keys of its messages that may match, at most the first 1,000. */
-  async askedMessages(keys: readonly string[], look: Pick<IndexLook, 'routeId' | 'destinationId' | 'outcome'>): Promise<string[][]> {
+  async askedMessages(keys: readonly string[], conditions: Pick<IndexConditions, 'routeId' | 'destinationId' | 'outcome'>): Promise<string[][]> {
     if (keys.length === 0) return [];
-    const { routeId, destinationId, outcome } = look;
+    const { routeId, destinationId, outcome } = conditions;
     const wanted = namedArgument({ events: keys, routes: together(routeId), destinations: together(destinationId), outcome });
     return list(await this.#run(askedScript, [wanted])).map((asked) => list(asked).map(text));
   }
@@ -143,14 +143,14 @@ export class ShardReader {
     kind: 'e' | 'm' | 'i',
     { position, fromMs, count }: { position: Position; fromMs: number; count: number },
   ): Promise<IndexEntry[]> {
-    return (await this.look(index, kind, { position, fromMs, count, looks: count })).entries;
+    return (await this.scan(index, kind, { position, fromMs, count, looks: count })).entries;
   }
 
   /**
    * The same of at most `looks` entries, without those that cannot match: at most `count`. `last` is the last entry that was read; null: there are no
    * more.
    */
-  async look(
+  async scan(
     index: string,
     kind: 'e' | 'm' | 'i',
     {
@@ -164,8 +164,8 @@ export class ShardReader {
       destinationId,
       eventType,
       outcome,
-    }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
-  ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
+    }: { position: Position; fromMs: number; count: number; looks: number } & IndexConditions,
+  ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; scanned: number }> {
     const wanted = namedArgument({
       index,
       before: this.#before(position),
@@ -181,14 +181,14 @@ export class ShardReader {
       outcome,
     });
     const reply = await this.#run(listScript, [wanted]);
-    const [lastMs, lastNumber, looked, found] = list(reply);
+    const [lastMs, lastNumber, scanned, found] = list(reply);
     const entries = list(found).map((entry) => {
       const [entryMs, entryNumber, key, record, asked] = list(entry);
       const place = { ms: integer(entryMs), number: integer(entryNumber), key: text(key) };
       return { ...place, reply: record ?? null, asked: asked === undefined ? [] : list(asked).map(text) };
     });
-    const last = integer(looked) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
-    return { entries, last, looked: integer(looked) };
+    const last = integer(scanned) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
+    return { entries, last, scanned: integer(scanned) };
   }
 
   /**

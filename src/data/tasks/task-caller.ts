@@ -62,7 +62,7 @@ export class RedisTaskCaller {
     { org, credential, input, timeoutMs }: { org: string; credential: string; input: Input; timeoutMs: number },
   ): Promise<Result> {
     const { redis, prefix } = this.#options;
-    const mark = await this.#poolMarkOf(org);
+    const mark = await this.#poolSuffixOf(org);
     if (!(await hasLivingWorker(redis, prefix, mark)))
       throw unavailable(`No delivery worker${mark === '' ? '' : ` of the pool ${mark.slice(1)}`} is running.`);
     const id = base32(randomBytes(10));
@@ -78,7 +78,7 @@ export class RedisTaskCaller {
     }
   }
 
-  async #poolMarkOf(org: string): Promise<string> {
+  async #poolSuffixOf(org: string): Promise<string> {
     try {
       return (await this.#options.redis.hget(this.#keys.pools, org)) ?? '';
     } catch (error) {

@@ -15,7 +15,7 @@ export interface TaskKind<Input, Result> {
  * Keys of the tasks; they share one slot.
  *
  * - `<prefix>{tasks}:q` list of the ids that wait, `bell` list, the doorbell of the workers; of another pool than the default one they end with its
- *   suffix (`pool-mark.ts`)
+ *   suffix (`pool-suffix.ts`)
  * - `pools` hash: organization → suffix of its pool, when that is another one
  * - `t:<task>` string, the task until it is answered; lives until its deadline
  * - `o:<org>` sorted set of the organization's open tasks by deadline

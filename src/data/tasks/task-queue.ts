@@ -5,7 +5,7 @@ import { parseJson } from '../../core/read-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { poolMark } from '../shard/pool-mark.ts';
+import { poolSuffix } from '../shard/pool-suffix.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import type { taskAnswer } from './task-caller.ts';
 import { taskBlockSeconds, taskKeys } from './task-kind.ts';
@@ -13,7 +13,7 @@ import { taskBlockSeconds, taskKeys } from './task-kind.ts';
 const take = new Script(new URL('./task-take.lua', import.meta.url));
 const answer = new Script(new URL('./task-answer.lua', import.meta.url));
 
-const maxLookedAt = 100;
+const maxScanned = 100;
 /** A caller that has not read its answers for so long is gone. */
 const answersKeptMs = 120_000;
 
@@ -31,7 +31,7 @@ export class TaskQueue {
   readonly #redis: RedisClient;
   readonly #blocking: RedisClient;
   readonly #keys: ReturnType<typeof taskKeys>;
-  readonly #mark: string;
+  readonly #poolSuffix: string;
 
   /** `blocking` is this queue's own: it blocks for up to `taskBlockSeconds`, and `close` ends it. */
   constructor({
@@ -43,7 +43,7 @@ export class TaskQueue {
     this.#redis = redis;
     this.#blocking = blocking;
     this.#keys = taskKeys(prefix);
-    this.#mark = poolMark(pool);
+    this.#poolSuffix = poolSuffix(pool);
     // Errors reject the wait under way; the event is redundant.
     blocking.on('error', () => undefined);
   }
@@ -51,7 +51,7 @@ export class TaskQueue {
   /** Resolves on a signal, or after a timeout. Rejects when the queue was closed. */
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
-    await this.#blocking.blpop(`${this.#keys.bell}${this.#mark}`, taskBlockSeconds);
+    await this.#blocking.blpop(`${this.#keys.bell}${this.#poolSuffix}`, taskBlockSeconds);
   }
 
   /**
@@ -60,7 +60,7 @@ export class TaskQueue {
    */
   async take(token: string, full: readonly string[] = []): Promise<{ task: Task | null; hasMore: boolean }> {
     const { queue, bell, take: takeKey, task } = this.#keys;
-    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [maxLookedAt, this.#mark, ...full]));
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [maxScanned, this.#poolSuffix, ...full]));
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };

@@ -2,7 +2,7 @@
 -- Gives a worker the oldest task of its pool whose caller still waits, of an organization that gets more there.
 --
 -- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
--- ARGV[1] how many ids to read at most, [2] mark of the pool (`pool-mark.ts`), [3…] organizations that get no more there.
+-- ARGV[1] how many ids to read at most, [2] mark of the pool (`pool-suffix.ts`), [3…] organizations that get no more there.
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
 -- again with the same token it returns the same task.
 -- @include "includes/bounded-bell.lua"

@@ -34,7 +34,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   clock = new FakeClock();
-  await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' }).beat('w1', 1);
+  await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' }).heartbeat('w1', 1);
   queue = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix });
   caller = newCaller();
 });
@@ -195,7 +195,7 @@ test('a caller that waits while Redis goes down is rejected at once', async () =
   try {
     const client = blockingConnection(own.url, { blockMs: 30_000 });
     ends.push(() => client.disconnect());
-    await new RedisWorkerDirectory({ redis: own.client, prefix, shards: 1, version: '1.2.3' }).beat('w1', 1);
+    await new RedisWorkerDirectory({ redis: own.client, prefix, shards: 1, version: '1.2.3' }).heartbeat('w1', 1);
     const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock, logger: silentLogger });
     const answered = lonely.call(double, { org: 'org_a', credential: 'key_a', input: { number: 1 }, timeoutMs: 60_000 });
     answered.catch(() => undefined);
@@ -218,7 +218,7 @@ describe('a task of an organization that has a pool of its own', () => {
   beforeEach(async () => {
     pools = new OrganizationPools({ redis: redis.client, prefix, shards: 1 });
     await pools.assign('org_a', 'x');
-    await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' }).beat('w2@x', 1);
+    await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' }).heartbeat('w2@x', 1);
     there = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix, pool: 'x' });
   });
   const waitingThere = (count: number) =>

@@ -44,7 +44,7 @@ export class CandidateCache {
   async index(org: string, eventTypeId: string, { waitMs }: { waitMs: number }): Promise<CandidateIndex> {
     const key = keyOf(org, eventTypeId);
     const index = await this.#current(org, eventTypeId);
-    if (index.reach !== 'first') return index;
+    if (index.coverage !== 'first') return index;
     // What was broken off begins anew.
     if (!this.#completing.has(key) && this.#kept.delete(key)) await this.#current(org, eventTypeId);
     const completing = this.#completing.get(key);

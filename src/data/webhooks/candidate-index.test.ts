@@ -40,8 +40,8 @@ function indexOf(candidates: WebhookCandidate[], next: number | null = null): Ca
 /** Every number with what is wanted, whole or in a group. */
 function content({ first, groups }: CandidateIndex): string[] {
   const whole = first.map(({ number, labelFilters }) => `${number} ${JSON.stringify(labelFilters)}`);
-  const grouped = (groups ?? []).flatMap(({ wishes, numbers }) =>
-    numbers.map((number) => `${number} ${JSON.stringify(wishes.labelFilters)}`),
+  const grouped = (groups ?? []).flatMap(({ criteria, numbers }) =>
+    numbers.map((number) => `${number} ${JSON.stringify(criteria.labelFilters)}`),
   );
   return [...whole, ...grouped].sort();
 }
@@ -67,7 +67,7 @@ test.each([
   }
   const anew = indexOf([...now.values()].sort((one, other) => one.number - other.number));
   expect(content(index)).toEqual(content(anew));
-  expect(index.reach).toBe('all');
+  expect(index.coverage).toBe('all');
   expect(index.first.map(({ number }) => number)).toEqual(index.first.map(({ number }) => number).toSorted((one, other) => one - other));
   for (const { numbers } of index.groups ?? []) expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
 });
@@ -82,13 +82,13 @@ test('it knows the subscriptions of an application, those too that wait for it',
 describe('what is not known is no groups', () => {
   test('when the walk is not at its end', () => {
     const index = indexOf(ofNumbers(1, 2001), 2000);
-    expect([index.reach, index.groups, index.next]).toEqual(['first', null, 2000]);
+    expect([index.coverage, index.groups, index.next]).toEqual(['first', null, 2000]);
     expect(index.changed([2500], page([candidate(2500)])).first).toHaveLength(2000);
   });
 
   test('when they want too many different things', () => {
     const index = indexOf(Array.from({ length: 22_100 }, (_, i) => candidate(i + 1, i)));
-    expect([index.reach, index.groups, index.next, index.first.length]).toEqual(['tooMany', null, 2000, 2000]);
+    expect([index.coverage, index.groups, index.next, index.first.length]).toEqual(['tooMany', null, 2000, 2000]);
     expect(index.size).toBeLessThan(2100);
   });
 });

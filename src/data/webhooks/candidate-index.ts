@@ -8,7 +8,7 @@ const maxWishes = 20_000;
 
 /** Subscriptions that want the same. */
 export interface CriteriaGroup {
-  wishes: SubscriptionCriteria;
+  criteria: SubscriptionCriteria;
   /** Of the subscriptions, ascending. */
   numbers: readonly number[];
   /** Of their applications. */
@@ -16,14 +16,14 @@ export interface CriteriaGroup {
 }
 
 /** What an index knows: all candidates, the first ones so far, or the first ones alone because the others want too many different things. */
-export type Reach = 'all' | 'first' | 'tooMany';
+export type IndexCoverage = 'all' | 'first' | 'tooMany';
 
 interface Content {
   first: readonly WebhookCandidate[];
   /** Place where those begin that are not kept whole; null: all are. */
   next: number | null;
   groups: ReadonlyMap<string, CriteriaGroup>;
-  reach: Reach;
+  coverage: IndexCoverage;
   /** By application the subscriptions that wait for it to be enabled. */
   dormant: ReadonlyMap<number, ReadonlySet<number>>;
   end: number;
@@ -48,11 +48,11 @@ export class CandidateIndex {
 
   /** What those after the first ones want; null: that is not known. */
   get groups(): readonly CriteriaGroup[] | null {
-    return this.#content.reach === 'all' ? [...this.#content.groups.values()] : null;
+    return this.#content.coverage === 'all' ? [...this.#content.groups.values()] : null;
   }
 
-  get reach(): Reach {
-    return this.#content.reach;
+  get coverage(): IndexCoverage {
+    return this.#content.coverage;
   }
 
   /** The place where those after the first ones begin; null: there are none. */
@@ -86,7 +86,7 @@ export class CandidateIndex {
   /** The index once these subscriptions are what the page says of them; those that are not in it are none any more. */
   changed(numbers: readonly number[], page: Pick<CandidatePage, 'candidates' | 'dormant'>): CandidateIndex {
     const gone = new Set(numbers);
-    const { next, reach } = this.#content;
+    const { next, coverage } = this.#content;
     const isFirst = ({ place }: WebhookCandidate): boolean => next === null || place < next;
     const first = [...this.#content.first.filter(({ number }) => !gone.has(number)), ...page.candidates.filter(isFirst)].sort(
       (one, other) => one.number - other.number,
@@ -96,17 +96,17 @@ export class CandidateIndex {
       if (!group.numbers.some((number) => gone.has(number))) continue;
       const kept = group.numbers.map((number, i) => [number, group.applications[i] ?? 0] as const).filter(([number]) => !gone.has(number));
       if (kept.length === 0) groups.delete(key);
-      else groups.set(key, withMembers(group.wishes, kept));
+      else groups.set(key, withMembers(group.criteria, kept));
     }
-    for (const candidate of reach === 'all' ? page.candidates : []) {
+    for (const candidate of coverage === 'all' ? page.candidates : []) {
       if (isFirst(candidate)) continue;
-      const group = groups.get(keyOf(candidate)) ?? { wishes: wishesOf(candidate), numbers: [], applications: [] };
+      const group = groups.get(keyOf(candidate)) ?? { criteria: criteriaOf(candidate), numbers: [], applications: [] };
       const members = group.numbers.map((number, i) => [number, group.applications[i] ?? 0] as const);
       members.push([candidate.number, candidate.application]);
       groups.set(
         keyOf(candidate),
         withMembers(
-          group.wishes,
+          group.criteria,
           members.sort(([one], [other]) => one - other),
         ),
       );
@@ -122,7 +122,7 @@ export class CandidateIndex {
   /** What has grown beyond the bounds is put into groups, and groups that are too many are forgotten. */
   #bounded(): CandidateIndex {
     const { first, next, groups } = this.#content;
-    if (groups.size > maxWishes) return new CandidateIndex({ ...this.#content, groups: new Map(), reach: 'tooMany' });
+    if (groups.size > maxWishes) return new CandidateIndex({ ...this.#content, groups: new Map(), coverage: 'tooMany' });
     const [beyond] = first.slice(keptWhole, keptWhole + 1);
     if (next !== null || beyond === undefined) return this;
     const whole = new CandidateIndex({ ...this.#content, first: first.slice(0, keptWhole), next: beyond.place });
@@ -133,7 +133,7 @@ export class CandidateIndex {
 /** Makes an index from all candidates, page by page, in their order. */
 export class CandidateIndexBuilder {
   readonly #first: WebhookCandidate[] = [];
-  readonly #groups = new Map<string, { wishes: SubscriptionCriteria; numbers: number[]; applications: number[] }>();
+  readonly #groups = new Map<string, { criteria: SubscriptionCriteria; numbers: number[]; applications: number[] }>();
   readonly #dormant = new Map<number, Set<number>>();
   #beyond: number | null = null;
   #last: CandidatePage | null = null;
@@ -147,7 +147,7 @@ export class CandidateIndexBuilder {
       }
       this.#beyond ??= candidate.place;
       const key = keyOf(candidate);
-      const group = this.#groups.get(key) ?? { wishes: wishesOf(candidate), numbers: [], applications: [] };
+      const group = this.#groups.get(key) ?? { criteria: criteriaOf(candidate), numbers: [], applications: [] };
       group.numbers.push(candidate.number);
       group.applications.push(candidate.application);
       this.#groups.set(key, group);
@@ -173,21 +173,21 @@ export class CandidateIndexBuilder {
       first: [...this.#first],
       next,
       groups: new Map(this.#groups),
-      reach: this.#last?.next == null ? 'all' : this.isTooMuch ? 'tooMany' : 'first',
+      coverage: this.#last?.next == null ? 'all' : this.isTooMuch ? 'tooMany' : 'first',
       dormant: new Map(this.#dormant),
       end: this.#last?.end ?? 0,
     });
   }
 }
 
-function withMembers(wishes: SubscriptionCriteria, members: readonly (readonly [number, number])[]): CriteriaGroup {
-  return { wishes, numbers: members.map(([number]) => number), applications: members.map(([, application]) => application) };
+function withMembers(criteria: SubscriptionCriteria, members: readonly (readonly [number, number])[]): CriteriaGroup {
+  return { criteria, numbers: members.map(([number]) => number), applications: members.map(([, application]) => application) };
 }
 
-function wishesOf({ filterExpression, labelFilters, labelFilterMode }: WebhookCandidate): SubscriptionCriteria {
+function criteriaOf({ filterExpression, labelFilters, labelFilterMode }: WebhookCandidate): SubscriptionCriteria {
   return { filterExpression, labelFilters, labelFilterMode };
 }
 
 function keyOf(candidate: WebhookCandidate): string {
-  return JSON.stringify(wishesOf(candidate));
+  return JSON.stringify(criteriaOf(candidate));
 }

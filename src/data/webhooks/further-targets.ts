@@ -27,8 +27,8 @@ export function furtherTargets({
     if (webhook === null || org === null) return { targets: [], next: null };
     const { labels, metadata } = webhook;
     const data = await loopTurns.of(org).run(parseLargeJson(event.payload));
-    const judged = { type: sourceSlug, data, labels, metadata };
-    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, { turns });
+    const matchable = { type: sourceSlug, data, labels, metadata };
+    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, matchable, range, { turns });
     const nowMs = clock.now();
     const common = { maxAttempts, notBeforeMs, receivedAtMs: event.receivedAtMs, expiresAfterSeconds: webhook.expiresAfterSeconds };
     const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), ...common }));

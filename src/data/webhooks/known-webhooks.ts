@@ -9,7 +9,7 @@ import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookMessages } from './webhook-messages.ts';
 
 /** What tells which event types, applications and endpoints an organization has or had. */
-export type KnownWebhooks = Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById' | 'past' | 'pastEventTypeIds'> &
+export type KnownWebhooks = Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById' | 'deletedNames' | 'deletedEventTypeIds'> &
   Pick<WebhookMessages, 'mayHaveEvents'> &
   Pick<RedisMessageReader, 'hasHistory'> &
   Pick<RegistryReader, 'eventTypeIdByName'>;
@@ -31,8 +31,8 @@ export function knownWebhooks(options: KnownWebhooksOptions): KnownWebhooks {
   return {
     applicationsById: (org, ids) => store.applicationsById(org, ids),
     endpointsById: (org, ids) => store.endpointsById(org, ids),
-    past: (org, ids) => store.past(org, ids),
-    pastEventTypeIds: (org, name) => store.pastEventTypeIds(org, name),
+    deletedNames: (org, ids) => store.deletedNames(org, ids),
+    deletedEventTypeIds: (org, name) => store.deletedEventTypeIds(org, name),
     mayHaveEvents: (org, name) => messages.mayHaveEvents(org, name),
     hasHistory: (org, id, of) => reader.hasHistory(org, id, of),
     eventTypeIdByName: (org, name) => options.redis.hget(eventTypes, `${org}/${name}`).catch(throwUnavailable),

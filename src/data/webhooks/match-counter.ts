@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Abandonment } from '../../core/loop-turns.ts';
 import { Semaphore } from '../../core/semaphore.ts';
-import type { JudgedEvent } from './subscription-matcher.ts';
+import type { MatchableEvent } from './subscription-matcher.ts';
 import type { Narrowing, WebhookMatcher, WebhookMatches } from './webhook-matcher.ts';
 
 const longestMs = 20_000;
@@ -15,7 +15,7 @@ export interface MatchCount {
   org: string;
   eventTypeId: string;
   narrowing: Narrowing;
-  event: JudgedEvent;
+  event: MatchableEvent;
   known: WebhookMatches;
   atMost: number;
   /** Aborted when nobody waits for the number any more. */

@@ -24,11 +24,11 @@ import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webho
 import { applicationKind, endpointKind, idParts, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
 import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
-import { pastEventTypeIds, pastOf } from './webhook-past.ts';
 import { newApplicationContent, newEndpointContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
 import { type WebhookScriptOptions, WebhookScripts } from './webhook-scripts.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
+import { deletedEventTypeIds, deletedNames } from './webhook-tombstones.ts';
 import type {
   ApplicationFilter,
   EndpointFilter,
@@ -262,13 +262,13 @@ export class RedisWebhookStore {
    * What deleted applications and endpoints were, by id: the name of the application, the URL of the endpoint. For 90 days, and of at most 10,000 deleted
    * objects of the organization. At most 1,000 ids of each.
    */
-  past(org: string, ids: WebhookIds): Promise<Map<string, string>> {
-    return pastOf(this.#scripts, org, ids);
+  deletedNames(org: string, ids: WebhookIds): Promise<Map<string, string>> {
+    return deletedNames(this.#scripts, org, ids);
   }
 
   /** Ids of deleted event types of that name, as long; null: some that were deleted before this was noted may be missing. */
-  pastEventTypeIds(org: string, name: string): Promise<string[] | null> {
-    return pastEventTypeIds(this.#scripts, org, { name, nowMs: this.#clock.now() });
+  deletedEventTypeIds(org: string, name: string): Promise<string[] | null> {
+    return deletedEventTypeIds(this.#scripts, org, { name, nowMs: this.#clock.now() });
   }
 
   /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, also by callers that have read the event type before. */
@@ -368,9 +368,9 @@ export class RedisWebhookStore {
 
   /** Null when it is gone. */
   async #replace<T extends Stamped>(kind: KindOfWebhooks<T>, replacement: WebhookReplacement<T>): Promise<T | null> {
-    const { object, isChanged, carryOn } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
+    const { object, isChanged, complete } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
     if (object !== null && isChanged) await this.#note(kind, object);
-    await carryOn?.();
+    await complete?.();
     return object;
   }
 

@@ -4,7 +4,7 @@ import { parsePlainJson } from '../../core/plain-json.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { OwnEventNotes } from '../queue/own-event-notes.ts';
+import { OwnEventLog } from '../queue/own-event-log.ts';
 import { readHasOwnSource } from '../registry/own-sources.ts';
 import type { FollowUp } from './webhook-changes.ts';
 import { webhookKeys } from './webhook-keys.ts';
@@ -41,7 +41,7 @@ export function endpointRotations(options: RotationOptions): FollowUp<WebhookEnd
       const pending: z.input<typeof pendingRotation> = { shard: shardOf(org, shards()), data: dataOf(before, after) };
       return { rotation: { name: `${id} ${secret.version}`, text: JSON.stringify(pending), maxPending } };
     },
-    carryOn: async ({ org }, { rotation }) => {
+    complete: async ({ org }, { rotation }) => {
       await notes
         .note(org, rotation.name, rotation.text)
         .catch((error: unknown) => logger.debug({ err: error, organization: org }, 'a secret.rotated event was not noted; retrying later'));
@@ -52,11 +52,11 @@ export function endpointRotations(options: RotationOptions): FollowUp<WebhookEnd
 /** Pending rotations become notes for Posthorn's own events. Everything throws UNAVAILABLE. */
 export class RotationNotes {
   readonly #options: { redis: RedisClient; prefix: string };
-  readonly #notes: OwnEventNotes;
+  readonly #notes: OwnEventLog;
 
   constructor(options: { redis: RedisClient; prefix: string }) {
     this.#options = options;
-    this.#notes = new OwnEventNotes(options);
+    this.#notes = new OwnEventLog(options);
   }
 
   /** `name`: of the rotation among those of the organization. */

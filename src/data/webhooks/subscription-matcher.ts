@@ -4,8 +4,8 @@ import { matchesLabels } from '../../core/label-filters.ts';
 import { type Abandonment, type LoopTurn, throwIfAbandoned } from '../../core/loop-turns.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
-/** An event as subscriptions judge it. `data` and `metadata` are parsed JSON. */
-export interface JudgedEvent {
+/** An event as subscriptions match it. `data` and `metadata` are parsed JSON. */
+export interface MatchableEvent {
   type: string;
   data: unknown;
   labels: Readonly<Record<string, string>>;
@@ -15,16 +15,16 @@ export interface JudgedEvent {
 export type SubscriptionCriteria = Pick<WebhookCandidate, 'filterExpression' | 'labelFilters' | 'labelFilterMode'>;
 
 /** `error` of the filter expression; null: it gave an answer, or was not asked. */
-export interface Judgement {
+export interface MatchResult {
   isMatch: boolean;
   wasEvaluated: boolean;
   error: string | null;
 }
 
-export interface JudgeOfEvent {
-  /** To be awaited before `judge`, when there is anything to wait for: other work has its turn. */
-  before(wishes: SubscriptionCriteria): Promise<void> | null;
-  judge(wishes: SubscriptionCriteria): Judgement;
+export interface EventMatcher {
+  /** To be awaited before `match`, when there is anything to wait for: other work has its turn. */
+  before(criteria: SubscriptionCriteria): Promise<void> | null;
+  match(criteria: SubscriptionCriteria): MatchResult;
 }
 
 const maxCompiled = 5000;
@@ -38,7 +38,7 @@ export class SubscriptionMatcher {
   readonly #compiled = new LRUCache<string, CelFilter>({ max: maxCompiled });
 
   /** Of one event, for any number of subscriptions, one after the other. Nothing is judged once `signal` is aborted: throws AbandonedError. */
-  of(event: JudgedEvent, turn: LoopTurn, signal?: Abandonment): JudgeOfEvent {
+  of(event: MatchableEvent, turn: LoopTurn, signal?: Abandonment): EventMatcher {
     let seen: CelEvent | null = null;
     /** Of most events that is one piece, and nothing waits. */
     const see = (): Promise<void> | null => {
@@ -91,7 +91,7 @@ export class SubscriptionMatcher {
         if (leftMs > 0 && !this.#compiled.has(filterExpression)) charged(() => this.#filter(filterExpression));
         return seen === null ? see() : turn.pause();
       },
-      judge: ({ filterExpression, labelFilters, labelFilterMode }) => {
+      match: ({ filterExpression, labelFilters, labelFilterMode }) => {
         if (Object.keys(labelFilters).length > 0 && !timed(() => matchesLabels(labelFilters, labelFilterMode, event.labels)).result)
           return { isMatch: false, wasEvaluated: false, error: null };
         if (filterExpression === null) return { isMatch: true, wasEvaluated: false, error: null };

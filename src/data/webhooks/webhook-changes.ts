@@ -78,7 +78,7 @@ export interface FollowUp<T> {
   /** What `webhook-update.lua` stores for it; null when the change asks for nothing. Called before each attempt to write. */
   prepare(before: T, after: T): Promise<Prepared | null>;
   /** The change is written, with that. Never rejects. */
-  carryOn(after: T, prepared: Prepared): Promise<void>;
+  complete(after: T, prepared: Prepared): Promise<void>;
 }
 
 export interface WebhookReplacement<T> {
@@ -102,7 +102,7 @@ export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
   kind: KindOfWebhooks<T>,
   { org, row: first, change, expectedRevision, followUp, isSilent = false }: WebhookReplacement<T>,
-): Promise<{ object: T | null; isChanged: boolean; carryOn?: () => Promise<void> }> {
+): Promise<{ object: T | null; isChanged: boolean; complete?: () => Promise<void> }> {
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
     const { object, record, number } = row;
@@ -129,7 +129,7 @@ export async function replaceWebhook<T extends Stamped>(
         return {
           object: kind.row(org, row.reply.with(1, replacement)).object,
           isChanged: true,
-          ...(prepared != null && { carryOn: async () => followUp?.carryOn(stamped, prepared) }),
+          ...(prepared != null && { complete: async () => followUp?.complete(stamped, prepared) }),
         };
       case 'stored':
         row = kind.row(org, other);

@@ -1,13 +1,13 @@
 import { inParts } from '../../core/in-parts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { joinedScope } from '../history/delivery-listing.ts';
+import { LocatedRecords } from '../history/located-records.ts';
 import { eventView, type MessageLocation } from '../history/message-view.ts';
-import { PlacedRecords } from '../history/placed-records.ts';
 import type { Gathered, Listing } from '../shard/index-pages.ts';
-import { filterScope, outcomeLook } from '../shard/message-conditions.ts';
+import { filterScope, outcomeConditions } from '../shard/message-conditions.ts';
 import { isAmong, listed } from '../shard/message-filter.ts';
-import { homeShard, recordId, recordKey, recordPlace } from '../shard/record-key.ts';
-import type { IndexEntry, IndexLook, ShardReader } from '../shard/shard-reader.ts';
+import { homeShard, recordId, recordKey, recordLocation } from '../shard/record-key.ts';
+import type { IndexConditions, IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { messageListing, messagesIn, type WebhookEventFilter } from './webhook-message-listing.ts';
 import { statusOfLetter, type WebhookEventView, webhookEventView } from './webhook-message-view.ts';
 
@@ -28,11 +28,11 @@ interface Candidate {
 /** Says how lists of webhook events are read. Throws UNAVAILABLE when Redis does not answer. */
 export class WebhookEventLists {
   readonly #in: (shard: number) => ShardReader;
-  readonly #records: PlacedRecords;
+  readonly #records: LocatedRecords;
 
   constructor(readerOf: (shard: number) => ShardReader) {
     this.#in = readerOf;
-    this.#records = new PlacedRecords(readerOf);
+    this.#records = new LocatedRecords(readerOf);
   }
 
   listing(org: string, filter: WebhookEventFilter): Listing<WebhookEventView> {
@@ -42,7 +42,7 @@ export class WebhookEventLists {
     return {
       index: ofTypes ? eventTypeIds.map((id) => `i:${id}`) : `i:ev:${internal}`,
       kind: 'e',
-      look: asksOfOneMessage(filter) || applicationId !== undefined ? messageLook(filter) : undefined,
+      conditions: asksOfOneMessage(filter) || applicationId !== undefined ? messageConditions(filter) : undefined,
       scope: [
         internal,
         'events',
@@ -82,7 +82,7 @@ export class WebhookEventLists {
     const { ids, eventType } = filter;
     if (ids === undefined) return null;
     const internal = webhookOrganization(org);
-    const found = (await this.#records.placedEvents(ids)).flatMap(({ at, item }) => {
+    const found = (await this.#records.locatedEvents(ids)).flatMap(({ at, item }) => {
       const view = webhookEventView(internal, item);
       return view !== null && isAmong(eventType, view.typeName) ? [{ at, view }] : [];
     });
@@ -136,7 +136,7 @@ export class WebhookEventLists {
   /** By event those of its messages that may be what the filter asks for. */
   async #askedMessages(filter: WebhookEventFilter, eventIds: readonly string[]): Promise<ReadonlyMap<string, MessageLocation[]>> {
     const places = eventIds.flatMap((id) => {
-      const place = recordPlace(id);
+      const place = recordLocation(id);
       return place === null ? [] : [{ id, ...place }];
     });
     const asked = await Promise.all(
@@ -144,7 +144,7 @@ export class WebhookEventLists {
         inParts(group, maxAsked).map(async (part) => {
           const keys = await this.#in(shard).askedMessages(
             part.map(({ key }) => key),
-            messageLook(filter),
+            messageConditions(filter),
           );
           return part.map(({ id }, i) => [id, (keys[i] ?? []).map((key) => placeOf(shard, key))] as const);
         }),
@@ -177,9 +177,9 @@ function toJudge(filter: WebhookEventFilter, here: readonly MessageLocation[], e
 }
 
 /** The script is to name the messages, also where it can exclude none. */
-function messageLook(filter: WebhookEventFilter) {
+function messageConditions(filter: WebhookEventFilter) {
   const { applicationId, endpointId } = filter;
-  return { routeId: applicationId, destinationId: endpointId, outcome: outcomeLook(filter) ?? {} } satisfies IndexLook;
+  return { routeId: applicationId, destinationId: endpointId, outcome: outcomeConditions(filter) ?? {} } satisfies IndexConditions;
 }
 
 /** What an entry says of the messages in its shard that may be what is asked for. */

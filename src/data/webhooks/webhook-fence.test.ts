@@ -58,7 +58,7 @@ test('a leader that has written nothing for an organization yet reads what was d
   const id = 'app_aaaaaaaaaaaaaaaaaaaaaaaaab';
   await api.createApplication({ org: 'org_d', id, name: 'One', shard: 0, managedBy: 'acme/shop' });
   await api.deleteApplication('org_d', id);
-  const past = await api.past('org_d', { applications: [id] });
+  const past = await api.deletedNames('org_d', { applications: [id] });
   expect(past).toEqual(new Map([[id, 'One']]));
-  expect(await leader(5).past('org_d', { applications: [id] })).toEqual(past);
+  expect(await leader(5).deletedNames('org_d', { applications: [id] })).toEqual(past);
 });

@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { type Abandonment, loopTurns } from '../../core/loop-turns.ts';
-import type { Turns } from '../../core/pace.ts';
+import type { ScriptRunner } from '../../core/paced-executor.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
 import { FilterErrorNotes } from './filter-error-notes.ts';
 import type { RedisWebhookStore } from './redis-webhook-store.ts';
-import { type JudgedEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
+import { type MatchableEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
 import { type CandidatePage, candidatesPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
 
 /** What an event is sent to: everything that wants it, or of an application, or of some endpoints (of that application). */
@@ -38,11 +38,11 @@ const longCountingWaitMs = 3000;
 type Walk = (from: number) => Promise<CandidatePage>;
 
 /** Whether an event meets what a subscription wants; of a candidate its last error is noted. */
-interface Judge {
+interface BoundMatcher {
   /** To be awaited before each, when there is anything to wait for. */
-  before(wishes: SubscriptionCriteria): Promise<void> | null;
-  ofCandidate(candidate: WebhookCandidate): boolean;
-  ofWishes(wishes: SubscriptionCriteria): boolean;
+  before(criteria: SubscriptionCriteria): Promise<void> | null;
+  matchesCandidate(candidate: WebhookCandidate): boolean;
+  meetsCriteria(criteria: SubscriptionCriteria): boolean;
 }
 
 /** Finds the subscriptions that an event goes to. Rejects with UNAVAILABLE when Redis does not answer. */
@@ -50,7 +50,7 @@ export class WebhookMatcher {
   readonly #candidates: WebhookCandidates;
   readonly #notes: FilterErrorNotes;
   readonly #windowPlaces: number;
-  readonly #judge = new SubscriptionMatcher();
+  readonly #matcher = new SubscriptionMatcher();
   readonly #cache: CandidateCache;
 
   constructor(options: {
@@ -74,32 +74,32 @@ export class WebhookMatcher {
     org: string,
     eventTypeId: string,
     { applicationId, endpointIds }: Narrowing,
-    event: JudgedEvent,
+    event: MatchableEvent,
     { mustCount = false, signal }: { mustCount?: boolean; signal?: Abandonment } = {},
   ): Promise<WebhookMatches> {
     const waitMs = mustCount ? longCountingWaitMs : countingWaitMs;
-    const judge = this.#judgeOf(org, event, signal);
+    const matcher = this.#matcherOf(org, event, signal);
     if (endpointIds.length > 0) {
       const found = await this.#candidates.ofEndpoints(org, eventTypeId, [...new Set(endpointIds)]);
-      return allOf(await matching(judge, applicationId === null ? found : found.filter((each) => each.applicationId === applicationId)));
+      return allOf(await matching(matcher, applicationId === null ? found : found.filter((each) => each.applicationId === applicationId)));
     }
-    if (applicationId !== null) return await this.#matchesOfApplication(org, eventTypeId, { applicationId, waitMs }, judge);
+    if (applicationId !== null) return await this.#matchesOfApplication(org, eventTypeId, { applicationId, waitMs }, matcher);
     const index = await this.#cache.index(org, eventTypeId, { waitMs });
-    return await this.#matchesOfAll(org, eventTypeId, index, judge);
+    return await this.#matchesOfAll(org, eventTypeId, index, matcher);
   }
 
-  async #matchesOfAll(org: string, eventTypeId: string, index: CandidateIndex, judge: Judge): Promise<WebhookMatches> {
+  async #matchesOfAll(org: string, eventTypeId: string, index: CandidateIndex, matcher: BoundMatcher): Promise<WebhookMatches> {
     const { end, groups } = index;
-    const early = await matching(judge, index.first);
+    const early = await matching(matcher, index.first);
     const first = early.slice(0, maxMatchesAtOnce);
     const beyond = early[maxMatchesAtOnce]?.place ?? index.next;
     if (groups === null)
       return { first, total: early.length, isCounted: beyond === null, rest: beyond === null ? null : { from: beyond, end } };
     const later: (readonly number[])[] = [];
-    for (const { wishes, numbers } of groups) {
-      const waiting = judge.before(wishes);
+    for (const { criteria, numbers } of groups) {
+      const waiting = matcher.before(criteria);
       if (waiting !== null) await waiting;
-      if (judge.ofWishes(wishes)) later.push(numbers);
+      if (matcher.meetsCriteria(criteria)) later.push(numbers);
     }
     const count = later.reduce((sum, { length }) => sum + length, 0);
     const total = early.length + count;
@@ -107,7 +107,7 @@ export class WebhookMatcher {
     if (early.length >= maxMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
     const wanted = lowest(later, maxMatchesAtOnce - first.length);
     const found = await this.#ofNumbers(org, eventTypeId, wanted);
-    first.push(...(await matching(judge, found)));
+    first.push(...(await matching(matcher, found)));
     if (wanted.length === count) return allOf(first);
     return { first, total, isCounted: true, rest: { from: (found.at(-1)?.place ?? beyond - 1) + 1, end } };
   }
@@ -117,7 +117,7 @@ export class WebhookMatcher {
     org: string,
     eventTypeId: string,
     { applicationId, waitMs }: { applicationId: string; waitMs: number },
-    judge: Judge,
+    matcher: BoundMatcher,
   ): Promise<WebhookMatches> {
     const walk = this.#walk(org, eventTypeId, applicationId);
     const found: WebhookCandidate[] = [];
@@ -125,7 +125,7 @@ export class WebhookMatcher {
     let page = await walk(0);
     for (let pages = 1; ; pages++) {
       application ??= page.candidates[0]?.application ?? null;
-      found.push(...(await matching(judge, page.candidates)));
+      found.push(...(await matching(matcher, page.candidates)));
       if (page.next === null || pages === maxPagesOfApplication) break;
       page = await walk(page.next);
     }
@@ -134,10 +134,10 @@ export class WebhookMatcher {
     const rest = beyond === null ? null : { from: beyond, end: page.end };
     if (page.next === null || application === null) return { first, total: found.length, isCounted: page.next === null, rest };
     const index = await this.#cache.index(org, eventTypeId, { waitMs });
-    const numbers = await numbersOf(index, application, judge);
+    const numbers = await numbersOf(index, application, matcher);
     if (numbers === null) return { first, total: found.length, isCounted: false, rest };
     if (numbers.length > maxMatchesAtOnce) return { first, total: numbers.length, isCounted: true, rest };
-    return allOf(await matching(judge, await this.#ofNumbers(org, eventTypeId, numbers)));
+    return allOf(await matching(matcher, await this.#ofNumbers(org, eventTypeId, numbers)));
   }
 
   async #ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<WebhookCandidate[]> {
@@ -155,11 +155,11 @@ export class WebhookMatcher {
     org: string,
     eventTypeId: string,
     { applicationId }: Pick<Narrowing, 'applicationId'>,
-    event: JudgedEvent,
+    event: MatchableEvent,
     { from, end }: { from: number; end: number },
-    { turns = null, signal }: { turns?: Turns | null; signal?: Abandonment } = {},
+    { turns = null, signal }: { turns?: ScriptRunner | null; signal?: Abandonment } = {},
   ): Promise<{ matches: WebhookCandidate[]; next: number | null }> {
-    const judge = this.#judgeOf(org, event, signal);
+    const matcher = this.#matcherOf(org, event, signal);
     const walk = this.#walk(org, eventTypeId, applicationId);
     const windowEnd = Math.min(from + this.#windowPlaces, end);
     const matches: WebhookCandidate[] = [];
@@ -168,7 +168,7 @@ export class WebhookMatcher {
       const from: number = at;
       const page: CandidatePage = await (turns === null ? walk(from) : turns.run(() => walk(from)));
       const inWindow = page.candidates.filter(({ place }) => place < windowEnd);
-      matches.push(...(await matching(judge, inWindow)));
+      matches.push(...(await matching(matcher, inWindow)));
       at = page.next;
     }
     return { matches, next: windowEnd >= end ? null : windowEnd };
@@ -181,13 +181,13 @@ export class WebhookMatcher {
         : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, candidatesPerRead);
   }
 
-  #judgeOf(org: string, event: JudgedEvent, signal: Abandonment | undefined): Judge {
-    const { before, judge } = this.#judge.of(event, loopTurns.of(org), signal);
+  #matcherOf(org: string, event: MatchableEvent, signal: Abandonment | undefined): BoundMatcher {
+    const { before, match } = this.#matcher.of(event, loopTurns.of(org), signal);
     return {
       before,
-      ofWishes: (wishes) => judge(wishes).isMatch,
-      ofCandidate: (candidate) => {
-        const { isMatch, wasEvaluated, error } = judge(candidate);
+      meetsCriteria: (criteria) => match(criteria).isMatch,
+      matchesCandidate: (candidate) => {
+        const { isMatch, wasEvaluated, error } = match(candidate);
         const { subscriptionId, filterExpression } = candidate;
         if (wasEvaluated && error !== candidate.lastFilterError && this.#notes.note(org, subscriptionId, { filterExpression, error }))
           candidate.lastFilterError = error;
@@ -209,28 +209,28 @@ function lowest(lists: readonly (readonly number[])[], count: number): number[] 
 }
 
 /** Those that the event meets. */
-async function matching(judge: Judge, candidates: readonly WebhookCandidate[]): Promise<WebhookCandidate[]> {
+async function matching(matcher: BoundMatcher, candidates: readonly WebhookCandidate[]): Promise<WebhookCandidate[]> {
   const found: WebhookCandidate[] = [];
   for (const candidate of candidates) {
-    const waiting = judge.before(candidate);
+    const waiting = matcher.before(candidate);
     if (waiting !== null) await waiting;
-    if (judge.ofCandidate(candidate)) found.push(candidate);
+    if (matcher.matchesCandidate(candidate)) found.push(candidate);
   }
   return found;
 }
 
 /** Subscriptions of an application that match; null: not all are known. */
-async function numbersOf({ first, groups }: CandidateIndex, application: number, judge: Judge): Promise<number[] | null> {
+async function numbersOf({ first, groups }: CandidateIndex, application: number, matcher: BoundMatcher): Promise<number[] | null> {
   if (groups === null) return null;
   const early = await matching(
-    judge,
+    matcher,
     first.filter((candidate) => candidate.application === application),
   );
   const found = early.map(({ number }) => number);
-  for (const { wishes, numbers, applications } of groups) {
-    const waiting = judge.before(wishes);
+  for (const { criteria, numbers, applications } of groups) {
+    const waiting = matcher.before(criteria);
     if (waiting !== null) await waiting;
-    if (judge.ofWishes(wishes)) found.push(...numbers.filter((_, i) => applications[i] === application));
+    if (matcher.meetsCriteria(criteria)) found.push(...numbers.filter((_, i) => applications[i] === application));
   }
   return found;
 }

@@ -4,18 +4,18 @@ import { attemptViews, deadLetterReasons, deliveryView, type MessageLocation } f
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import type { Listing, TimeRange } from '../shard/index-pages.ts';
 import {
-  asksWhenFailed,
   failedWithin,
   filterScope,
+  filtersByFailureTime,
   isOfFailures,
   meetsFilter,
-  outcomeLook,
+  outcomeConditions,
   readRange,
 } from '../shard/message-conditions.ts';
 import { isAmong, listed, type MessageFilter, type OneOrMore, type PayloadFilter } from '../shard/message-filter.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
-import type { IndexEntry, IndexLook, ShardReader } from '../shard/shard-reader.ts';
+import type { IndexConditions, IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import {
   type FoundMessage,
   reasonOf,
@@ -72,9 +72,15 @@ export interface MessageListing extends Listing<WebhookMessageView> {
   hasFailed: boolean;
 }
 
-function lookOf(filter: WebhookMessageFilter, statuses: string) {
+function conditionsOf(filter: WebhookMessageFilter, statuses: string) {
   const { applicationId, endpointId, eventType } = filter;
-  return { statuses, routeId: applicationId, destinationId: endpointId, eventType, outcome: outcomeLook(filter) } satisfies IndexLook;
+  return {
+    statuses,
+    routeId: applicationId,
+    destinationId: endpointId,
+    eventType,
+    outcome: outcomeConditions(filter),
+  } satisfies IndexConditions;
 }
 
 export function messageListing(org: string, filter: WebhookMessageFilter): MessageListing {
@@ -85,15 +91,15 @@ export function messageListing(org: string, filter: WebhookMessageFilter): Messa
   // Dead letters have an index of their own, by the time of their end; a range of time means that of their beginning.
   const areDead = statuses?.every((status) => status === 'dlq') === true;
   const isDead = areDead && narrow === undefined && filter.fromMs === undefined && filter.toMs === undefined;
-  const look = lookOf(filter, letters);
-  const isNarrowed = narrow !== undefined || statuses !== undefined || eventType !== undefined || look.outcome !== null;
+  const conditions = conditionsOf(filter, letters);
+  const isNarrowed = narrow !== undefined || statuses !== undefined || eventType !== undefined || conditions.outcome !== null;
   return {
     index: narrow !== undefined ? listed(narrow).map((id) => `i:${id}`) : isDead ? `i:dead:${internal}` : `i:${internal}`,
     kind: 'm',
     range: isDead ? {} : readRange(filter),
     isDead,
     hasFailed: !isDead && (isOfFailures(filter) || statuses?.every((status) => failedStatuses.has(status)) === true),
-    look: isNarrowed ? look : undefined,
+    conditions: isNarrowed ? conditions : undefined,
     scope: [
       internal,
       joinedScope(applicationId),
@@ -113,8 +119,8 @@ export function deadLetterListing(org: string, filter: DeadLetterFilter): Pick<M
   return {
     index: applicationId === undefined ? `i:dead:${internal}` : listed(applicationId).map((id) => `i:fail:${id}`),
     kind: 'm',
-    look: {
-      ...lookOf(filter, 'q'),
+    conditions: {
+      ...conditionsOf(filter, 'q'),
       reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason),
     },
     scope: [
@@ -174,7 +180,7 @@ function shownOf(filter: WebhookMessageFilter, matches: (found: FoundMessage) =>
 }
 
 async function hasFailedThen(shard: ShardReader, filter: WebhookMessageFilter, { id, attempts }: WebhookMessageView): Promise<boolean> {
-  if (!asksWhenFailed(filter)) return true;
+  if (!filtersByFailureTime(filter)) return true;
   const key = recordKey(id, shard.shard);
   return attempts > 0 && key !== null && failedWithin(filter, attemptViews(...(await shard.attempts(key))));
 }

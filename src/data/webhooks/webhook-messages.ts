@@ -6,13 +6,13 @@ import { attemptViews, deliveryView, eventView, type MessageLocation } from '../
 import { decodeEvent } from '../shard/event-text.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
+  cursorMark,
   type Gathered,
   indexEntries,
   type ListedEntry,
   type Listing,
   longestFillMs,
   longestSearch,
-  markOf,
   maxGathered,
   type ReaderOptions,
   type SearchLimits,
@@ -21,7 +21,7 @@ import {
 import { listed, type PayloadFilter } from '../shard/message-filter.ts';
 import type { AttemptView, PageQuery, ScannedPage } from '../shard/messages.ts';
 import { listPage, searchOf } from '../shard/payload-search.ts';
-import { homeShard, recordPlace } from '../shard/record-key.ts';
+import { homeShard, recordLocation } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardReader } from '../shard/shard-reader.ts';
@@ -115,7 +115,7 @@ export class WebhookMessages {
     org: string,
     id: string,
   ): Promise<{ event: WebhookEventView; payload: Buffer | null; messages: WebhookMessageView[] } | null> {
-    const place = recordPlace(id);
+    const place = recordLocation(id);
     const reply = place && (await this.#in(place.shard).eventWithMessages(place.key));
     if (place === null || reply === null) return null;
     const { shard, key } = place;
@@ -134,7 +134,7 @@ export class WebhookMessages {
 
   /** What was sent with an event; null where it is not there, or its payload is not kept. */
   async payload(org: string, id: string): Promise<Buffer | null> {
-    const place = recordPlace(id);
+    const place = recordLocation(id);
     const reply = place && (await this.#in(place.shard).event(place.key));
     if (place === null || reply === null) return null;
     const { view } = eventView(place.shard, place.key, reply);
@@ -143,7 +143,7 @@ export class WebhookMessages {
 
   /** The response to a duplicate of the event (`NewEvent`); null: none is kept. */
   async answer(org: string, eventId: string): Promise<string | null> {
-    const place = recordPlace(eventId);
+    const place = recordLocation(eventId);
     if (place === null) return null;
     const { shard, key } = place;
     const [head] = await this.#in(shard).eventHeads([key]);
@@ -174,7 +174,7 @@ export class WebhookMessages {
   async #failures(org: string, listing: MessageListing, cursor?: string) {
     if (!listing.hasFailed) return undefined;
     const internal = webhookOrganization(org);
-    const mark = markOf(listing, listing.range, cursor);
+    const mark = cursorMark(listing, listing.range, cursor);
     return await failureWalk(this.#all(), { org: internal, index: listing.index, hasBatchMembers: false, mark });
   }
 
@@ -218,7 +218,7 @@ export class WebhookMessages {
 
   /** A message of this organization, and where it is. */
   async #own(org: string, id: string): Promise<{ reader: ShardReader; key: string; found: FoundMessage } | null> {
-    const place = recordPlace(id);
+    const place = recordLocation(id);
     if (place === null) return null;
     const { shard, key } = place;
     const reader = this.#in(shard);

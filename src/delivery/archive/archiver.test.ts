@@ -15,7 +15,7 @@ import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import type { WarehouseRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
-import { ArchiveTroubles } from '../../data/history/archive-troubles.ts';
+import { ArchiveFailures } from '../../data/history/archive-failures.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { OrganizationPools } from '../../data/pools/organization-pools.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
@@ -173,7 +173,7 @@ test('a store that is down gets everything when it is up again; until then it is
   await acceptor.accept(event);
   await eventually(async () => expect(await figure(metrics, 'posthorn_archive_uploads_total')).toBeGreaterThan(0));
   await eventually(async () =>
-    expect((await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message).toMatch(/ECONNREFUSED/),
+    expect((await new ArchiveFailures({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message).toMatch(/ECONNREFUSED/),
   );
   expect(await queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
   expect(await reader.delivery('org_a', event.targets[0]?.messageId ?? '')).toMatchObject({ status: 'delivered' });
@@ -181,7 +181,7 @@ test('a store that is down gets everything when it is up again; until then it is
   await tryNow();
   await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(1), 30_000);
   expect(await lines()).toMatchObject([{ id: event.targets[0]?.messageId }]);
-  expect((await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')).toBeUndefined();
+  expect((await new ArchiveFailures({ redis: redis.client, prefix }).all()).get('org_a')).toBeUndefined();
   expect(await queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
 });
 
@@ -189,7 +189,7 @@ test('an archive without its destination, or with one that is disabled, waits an
   registry.put('organization', organizationRecord({ archive: { destinationId: null } }));
   const metrics = start();
   await acceptor.accept(newEvent());
-  const why = async () => (await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message;
+  const why = async () => (await new ArchiveFailures({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message;
   await eventually(async () => expect(await why()).toBe('the destination of the archive is not there, or is no warehouse'));
   putWarehouse({ fileFormat: 'json' }, false);
   registry.put('organization', organizationRecord({ archive: { destinationId: 'dst_w' } }));

@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { MessageArchive } from '../../data/history/message-archive.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
-import { lookingUpFor } from '../targets/http/name-lookups.ts';
+import { withLookupShare } from '../targets/http/name-lookups.ts';
 import { layoutText, readLayout } from '../targets/warehouse/batch-layout.ts';
 import { upload } from '../targets/warehouse/upload.ts';
 import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
@@ -113,7 +113,7 @@ export class Archiver {
     while (this.#writes.size < maxWrites && !this.#stopping.signal.aborted) {
       const taken = await archive.take([...this.#writes.keys()]);
       if (taken === null) return;
-      const write = lookingUpFor(taken.org, () => this.#write(archive, taken.org, taken.destinationId))
+      const write = withLookupShare(taken.org, () => this.#write(archive, taken.org, taken.destinationId))
         .catch((error: unknown) => this.#onTrouble(error))
         .finally(() => {
           this.#writes.delete(taken.org);

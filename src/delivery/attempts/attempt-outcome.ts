@@ -14,7 +14,7 @@ import { attemptDetail } from './traced-detail.ts';
 const keptBodyBytes = 10_240;
 const longestRetryAfterMs = 86_400_000;
 /** The receiver declines further messages (Standard Webhooks): not retried. */
-export const gone = 410;
+export const goneStatus = 410;
 const retryAfterStatuses = new Set([429, 503]);
 
 export interface AttemptTimes {
@@ -26,13 +26,13 @@ export interface AttemptTimes {
 type AttemptSending = AttemptTimes & { sentAs?: SentAs | undefined };
 
 /** Whether the record of an attempt has its detail. `number`: of the attempt, from 1. */
-export interface DetailWish {
+export interface DetailPolicy {
   mode: AttemptDetailMode;
   number: number;
 }
 
 /** The detail mode of a test: all of the attempt, unless no details are kept. */
-export function wishOfTest(mode: AttemptDetailMode): DetailWish {
+export function testDetailPolicy(mode: AttemptDetailMode): DetailPolicy {
   return { mode: mode === 'failures' ? 'all' : mode, number: 1 };
 }
 
@@ -41,7 +41,7 @@ export function attemptRecord(
   result: HttpResult,
   plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
   { sentAs, ...times }: AttemptSending,
-  wish: DetailWish = { mode: 'none', number: 1 },
+  wish: DetailPolicy = { mode: 'none', number: 1 },
 ): NewAttempt {
   const attempt = { ...plainRecord(result, plan, times), ...(sentAs !== undefined && { sentAs }) };
   const isWanted = wish.mode === 'all' || (wish.mode === 'failures' && (attempt.errorType !== null || wish.number > 1));
@@ -80,7 +80,7 @@ export function attemptOutcome(
   random: () => number = Math.random,
 ): Outcome {
   if (attempt.errorType === null) return { type: 'delivered', attempt };
-  const isRejected = attempt.responseStatus === gone || (result.type === 'response' && result.asksForNoRetry === true);
+  const isRejected = attempt.responseStatus === goneStatus || (result.type === 'response' && result.asksForNoRetry === true);
   if (isRejected) return { type: 'dead', attempt, reason: 'max_retries_exceeded', isRejected };
   if (number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;

@@ -13,7 +13,7 @@ import { countRequest } from '../metrics.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import type { HttpPlan } from '../targets/http/http-plan.ts';
-import { lookingUpFor } from '../targets/http/name-lookups.ts';
+import { withLookupShare } from '../targets/http/name-lookups.ts';
 import { withTemplates } from '../targets/http/own-templates.ts';
 import { type AttemptIdentity, type DestinationHeaders, requestHeaders } from '../targets/http/request-headers.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
@@ -33,7 +33,7 @@ export interface AttemptContext extends UploadContext {
 
 /** Delivers a message or a batch once and returns its outcome. Rejects when a batch cannot be read, or an endpoint not be disabled. */
 export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
-  return lookingUpFor(job.target.org, () => attempt(job, plan, context));
+  return withLookupShare(job.target.org, () => attempt(job, plan, context));
 }
 
 function attempt(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {

@@ -12,13 +12,13 @@ import { hasTransform } from './transformed-event.ts';
  * Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. An organization gets all but the last quarter, which
  * it leaves to others, and one target of it no more than `ofTarget`.
  */
-export const payloadRoomMiB = { all: 128, ofOrganization: 128, ofTarget: 64 };
+export const payloadMemoryMiB = { all: 128, ofOrganization: 128, ofTarget: 64 };
 
 /** A job that takes longer to prepare is requeued: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;
 
 /** Where payloads are read from, and the memory for them. */
-export interface PayloadRoom {
+export interface PayloadMemory {
   queue: RedisDeliveryQueue;
   clock: Clock;
   room: OrganizationBudget;
@@ -40,7 +40,7 @@ function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
  * Delivers a job whose payload is in chunks with that payload, once it fits the memory budget; every other job at once. After 10 s without memory the
  * message is requeued.
  */
-export function withPayload(job: Job, plan: ReadyPlan, room: PayloadRoom, deliver: DeliverWhole): Promise<Settlement> {
+export function withPayload(job: Job, plan: ReadyPlan, room: PayloadMemory, deliver: DeliverWhole): Promise<Settlement> {
   const chunks = job.event?.chunks;
   if (chunks === undefined || plan.type === 'warehouse' || isLinkAlone(job, plan)) return deliver(job, never);
   return withChunks(job, chunks, room, deliver);
@@ -49,7 +49,7 @@ export function withPayload(job: Job, plan: ReadyPlan, room: PayloadRoom, delive
 async function withChunks(
   job: Job,
   chunks: ChunkedPayload,
-  { queue, clock, room }: PayloadRoom,
+  { queue, clock, room }: PayloadMemory,
   deliver: DeliverWhole,
 ): Promise<Settlement> {
   const { event } = job;

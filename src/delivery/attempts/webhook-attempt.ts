@@ -13,7 +13,7 @@ import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import type { SentSecrets } from '../targets/http/sent-secrets.ts';
 import { webhookHeaders } from '../targets/http/webhook-headers.ts';
 import { InsecureUrlError } from '../targets/refusals.ts';
-import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
+import { attemptOutcome, attemptRecord, goneStatus } from './attempt-outcome.ts';
 import { refusedWithoutLink, thinEvent } from './thin-event.ts';
 
 interface Context {
@@ -48,7 +48,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now(), sentAs: own }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   countRequest(metrics, 'endpoint', own);
-  if (attempt.errorType !== null && attempt.responseStatus === gone) {
+  if (attempt.errorType !== null && attempt.responseStatus === goneStatus) {
     // Disables first: a settled message is not tried again.
     if (await plan.disable('the endpoint answered 410 Gone', { messageId, ifUnchanged: false }))
       metrics.endpointsDisabled.inc({ cause: 'gone' });

@@ -18,7 +18,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
-import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../../data/queue/own-event-log.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
 import { hashFields } from '../../data/shard/hash-fields.ts';
 import { disableEndpoint, type EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
@@ -65,7 +65,7 @@ beforeEach(async () => {
     directory,
     disableEndpoint: (each: EndpointToDisable) => disableEndpoint(store, each),
     circuits: new Circuits({ redis: redis.client, prefix }),
-    ownEvents: new OwnEventNotes({ redis: redis.client, prefix }),
+    ownEvents: new OwnEventLog({ redis: redis.client, prefix }),
     disableAfterHours: 0,
     retries: { delaysMs: [3_600_000] },
     allowsInsecureUrls: true,

@@ -10,7 +10,7 @@ import { attemptRecord } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
-import { lookingUpFor } from '../targets/http/name-lookups.ts';
+import { withLookupShare } from '../targets/http/name-lookups.ts';
 import { destinationHeaders, openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';
 
@@ -36,7 +36,7 @@ export async function attemptCronRun(
   const startedAtMs = clock.now();
   const execution = { id: run.id, jobId: job.id, org: job.org, startedAtMs, responseStatus: null, responseBody: null, errorMessage: null };
   await executions.write({ ...execution, status: 'running', latencyMs: null, completedAtMs: null });
-  const result = await lookingUpFor(job.org, () => request(options, run, job, signal));
+  const result = await withLookupShare(job.org, () => request(options, run, job, signal));
   const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, { mode, number: 1 });
   const ended: EndedExecution = {
     ...execution,

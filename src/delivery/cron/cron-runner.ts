@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../core/logger.ts';
-import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
+import type { CronDoorbell, CronRun } from '../../data/cron/cron-runs.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { SlotLoop } from '../loops/slot-loop.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
@@ -12,7 +12,7 @@ const maxPerTake = 16;
 const latestMs = 600_000;
 
 export interface CronRunnerOptions extends CronAttemptOptions {
-  bell: CronBell;
+  bell: CronDoorbell;
   /** Of the worker; makes the tokens of this runner its own. */
   worker: string;
   logger: Logger;

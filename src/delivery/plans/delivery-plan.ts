@@ -6,7 +6,7 @@ import { egressRules, type InstallationEgress } from '../../core/egress-policy.t
 import type { PayloadLinks } from '../../core/payload-link.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
-import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
+import type { DeletedTargetFailover, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
 import { hasOwnSource, makesOwnEvents, ownSourcesKey } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeadLetterReason } from '../../data/shard/messages.ts';
@@ -16,7 +16,7 @@ import { type HttpPlan, httpPlan } from '../targets/http/http-plan.ts';
 import { layoutText } from '../targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
-import { heldBack } from './held-back.ts';
+import { retainedSetting } from './retained-setting.ts';
 import type { WebhookPlan, WebhookPlans } from './webhook-plan.ts';
 
 /** A batch is complete at so many records or bytes, or at the age that the installation sets. */
@@ -62,7 +62,7 @@ export type DeliveryPlan =
   | { state: 'paused'; setting: TargetSetting }
   /** `setting` is null when route or destination are gone. */
   | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting }
-  | { state: 'impossible'; reason: DeadLetterReason; setting: null; failover: FailoverOfGone };
+  | { state: 'impossible'; reason: DeadLetterReason; setting: null; failover: DeletedTargetFailover };
 
 export interface PlanSources extends WarehouseSources {
   registry: RegistryReader;
@@ -159,7 +159,7 @@ function alertPlanOf(plan: Awaited<ReturnType<typeof alertPlan>>, organization: 
   if (plan === null) return endpointDeleted;
   return organization?.retained === undefined
     ? { state: 'ready', type: 'alert', ...plan }
-    : { state: 'paused', setting: heldBack(plan.setting) };
+    : { state: 'paused', setting: retainedSetting(plan.setting) };
 }
 
 const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null, failover: null };
@@ -175,7 +175,7 @@ async function makePlan(sources: PlanSources, org: string, placed: PlacedRoute, 
   if (destination === null) return withoutDestination(placed, destinationId);
   const setting = { ...targetSetting(placed, destination), batch: batchSetting(destination, batchAgeMs) };
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
-  if (organization?.retained !== undefined) return { state: 'paused', setting: heldBack(setting) };
+  if (organization?.retained !== undefined) return { state: 'paused', setting: retainedSetting(setting) };
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
   const egress = egressRules(allowed, organization);

@@ -14,7 +14,7 @@ import { statusesOf } from '../../core/success-status.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
-import type { OwnEventNotes, OwnNote } from '../../data/queue/own-event-notes.ts';
+import type { EndpointEventRecord, OwnEventLog } from '../../data/queue/own-event-log.ts';
 import { Doorkeeper } from '../../data/registry/doorkeeper.ts';
 import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
@@ -28,7 +28,7 @@ import { ownTemplates } from '../targets/http/own-templates.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';
 import { endpointHeaders, isEndpointHeader } from '../targets/http/webhook-headers.ts';
-import { heldBack } from './held-back.ts';
+import { retainedSetting } from './retained-setting.ts';
 
 /** How requests to a webhook endpoint are made. */
 export interface WebhookPlan {
@@ -76,7 +76,7 @@ export interface WebhookPlanSources {
   /** Rejects with UNAVAILABLE. */
   disableEndpoint: (endpoint: EndpointToDisable) => Promise<EndpointDisabling>;
   circuits: Pick<Circuits, 'ofTarget'>;
-  ownEvents: Pick<OwnEventNotes, 'note'>;
+  ownEvents: Pick<OwnEventLog, 'note'>;
   /** For endpoints that have no setting of their own or of their application; 0: never. */
   disableAfterHours: number;
   /** Of endpoints that have no delays of their own. */
@@ -132,7 +132,7 @@ export class WebhookPlans {
     if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
     const egress = egressRules(this.#sources.allowed, organization);
     const made = this.#make(org, endpoint, application, { egress, hasOwnEvents });
-    const plan = organization?.retained === undefined ? made : { ...made, setting: heldBack(made.setting) };
+    const plan = organization?.retained === undefined ? made : { ...made, setting: retainedSetting(made.setting) };
     if (this.#doorkeeper.admits(endpointId)) this.#made.set(endpointId, { from, plan });
     return plan;
   }
@@ -171,7 +171,7 @@ export class WebhookPlans {
     const isThin = endpoint.payloadForm === 'thin';
     const isSent = (name: string): boolean => !(isThin && describesPayload(name));
     const target = { routeId: application.id, destinationId: id };
-    const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason' | 'messageId'>): Promise<void> =>
+    const note = async (about: Pick<EndpointEventRecord, 'kind' | 'number' | 'reason' | 'messageId'>): Promise<void> =>
       await webhooks.ownEvents.note({ shard: application.shard, org: webhookOrganization(org), ...target, ...about });
     const disableAfterMs = (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null;
     const secrets = signingOf(endpoint).map(({ sealed, validUntilMs }) => ({ key: sealed === null ? null : opened(sealed), validUntilMs }));

@@ -5,11 +5,11 @@ import { QuotaSteps } from '../../data/intake/quota-steps.ts';
 import type { ByteShares } from '../../data/queue/byte-shares.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import type { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
-import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
+import { OwnEventLog } from '../../data/queue/own-event-log.ts';
 import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
-import { type EventRouting, replayedPayloadRoom } from '../../data/replays/event-originals.ts';
+import { type EventRouting, replayPayloadMemory } from '../../data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../data/replays/replay-candidates.ts';
 import { ReplayFeed } from '../../data/replays/replay-feed.ts';
@@ -43,7 +43,7 @@ export function replayRunnerOf(options: {
   const reading = { redis, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, quotaSteps: new QuotaSteps({ ...reading, registry, logger }) });
   const deliveries = new RedisMessageReader(reading);
-  const payloadRoom = replayedPayloadRoom();
+  const payloadRoom = replayPayloadMemory();
   const messages = new WebhookMessages(reading);
   const candidates = new ReplayCandidates({ deliveries, messages, routing: events.routing, payloadRoom });
   const steps = new ReplaySteps({
@@ -55,7 +55,7 @@ export function replayRunnerOf(options: {
     candidates,
     payloadRoom,
     circuits: new Circuits(reading),
-    notes: new OwnEventNotes(reading),
+    notes: new OwnEventLog(reading),
     hasOwnSource: (org) => hasOwnSource(registry, org),
   });
   return new ReplayRunner({ ...options, published: new RedisRegistryPublisher(redis, prefix), runs, steps });

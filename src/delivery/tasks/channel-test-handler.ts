@@ -9,17 +9,17 @@ import type { ChannelAlert } from '../../data/alerts/channel-alerts.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
 import { channelAlert } from '../attempts/alert-attempt.ts';
-import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, testDetailPolicy } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 
 /** Records an alert in the list of its channel. Does not wait, and never fails. */
-export type NoteAlert = (org: string, channelId: string, alert: ChannelAlert) => void;
+export type RecordAlert = (org: string, channelId: string, alert: ChannelAlert) => void;
 
 /** Sends a test alert once, which the alerts of the channel show. What it opens at PagerDuty is closed at once. */
-export function channelTestHandler(options: PlanSources, noteAlert: NoteAlert): TaskHandler {
+export function channelTestHandler(options: PlanSources, recordAlert: RecordAlert): TaskHandler {
   const { registry, keyring, allowed, clock, mailer, attemptDetail } = options;
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
@@ -51,11 +51,11 @@ export function channelTestHandler(options: PlanSources, noteAlert: NoteAlert): 
       if (context.signal.aborted && result.type === 'error')
         throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
       const times = { startedAtMs, endedAtMs: clock.now() };
-      const attempt = attemptRecord(result, { expectedResponse: null }, times, wishOfTest(attemptDetail));
+      const attempt = attemptRecord(result, { expectedResponse: null }, times, testDetailPolicy(attemptDetail));
       const { errorType, errorMessage } = attempt;
       detail = detailField(attempt.detail);
       const state = errorType === null ? 'delivered' : 'failed';
-      noteAlert(org, id, channelAlert(alert, { messageId: testId, attempts: 1, state }, attempt));
+      recordAlert(org, id, channelAlert(alert, { messageId: testId, attempts: 1, state }, attempt));
       if (errorType !== null) return { ...failure(errorType, errorMessage ?? 'The channel did not take the test.'), ...detail };
     }
     const unconfirmed = channel.type === 'email' ? await mailer?.unconfirmedProblem(org, channel.addresses) : null;

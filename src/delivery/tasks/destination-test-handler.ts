@@ -6,7 +6,7 @@ import { loopTurns } from '../../core/loop-turns.ts';
 import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationRecord } from '../../core/records.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
-import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, testDetailPolicy } from '../attempts/attempt-outcome.ts';
 import { thinTest } from '../attempts/thin-event.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
@@ -62,7 +62,12 @@ async function testHttp(
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
+  const attempt = attemptRecord(
+    result,
+    { expectedResponse: null },
+    { startedAtMs, endedAtMs: clock.now() },
+    testDetailPolicy(attemptDetail),
+  );
   const detail = detailField(attempt.detail);
   const latency = attempt.durationMs;
   if (attempt.errorType === null && attempt.responseStatus !== null) {

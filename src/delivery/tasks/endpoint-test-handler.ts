@@ -3,7 +3,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type EndpointTestResult, endpointTestTask } from '../../data/tasks/endpoint-test-task.ts';
-import { attemptRecord, gone, wishOfTest } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, goneStatus, testDetailPolicy } from '../attempts/attempt-outcome.ts';
 import { thinTest } from '../attempts/thin-event.ts';
 import { exchangeWithEndpoint, ownHeaders } from '../attempts/webhook-attempt.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
@@ -44,9 +44,9 @@ export function endpointTestHandler(
     );
     if (signal.aborted && result.type === 'error')
       throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-    const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
+    const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, testDetailPolicy(attemptDetail));
     const { responseStatus, responseBody, durationMs, errorMessage } = attempt;
-    const errorType = attempt.errorType !== null && responseStatus === gone ? 'gone' : attempt.errorType;
+    const errorType = attempt.errorType !== null && responseStatus === goneStatus ? 'gone' : attempt.errorType;
     return {
       success: errorType === null,
       responseStatus,

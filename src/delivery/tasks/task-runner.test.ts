@@ -52,8 +52,8 @@ function blocking() {
 
 async function startRunner(worker: string): Promise<void> {
   const directory = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' });
-  await directory.beat(worker, 1);
-  const beating = setInterval(() => void directory.beat(worker, 1), 1000);
+  await directory.heartbeat(worker, 1);
+  const beating = setInterval(() => void directory.heartbeat(worker, 1), 1000);
   ends.push(() => clearInterval(beating));
   const runner = new TaskRunner({
     queue: new TaskQueue({ redis: redis.client, blocking: blocking(), prefix }),

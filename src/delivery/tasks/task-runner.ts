@@ -6,7 +6,7 @@ import { maxTasksOfOrganization } from '../../data/tasks/task-kind.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { SlotLoop } from '../loops/slot-loop.ts';
-import { lookingUpFor } from '../targets/http/name-lookups.ts';
+import { withLookupShare } from '../targets/http/name-lookups.ts';
 import type { TaskHandler } from './task-handler.ts';
 
 /** Tasks at the same time in one worker, besides its deliveries. */
@@ -67,7 +67,7 @@ export class TaskRunner {
       remainingMs: task.remainingMs,
       signal: AbortSignal.any([deadline.signal, breakingOff]),
     };
-    const outcome = await lookingUpFor(task.org, () => handler?.run(task.input, context) ?? Promise.reject(unknownKind())).then(
+    const outcome = await withLookupShare(task.org, () => handler?.run(task.input, context) ?? Promise.reject(unknownKind())).then(
       (result) => ({ result }),
       (error: unknown) => ({ error: this.#forCaller(task, error) }),
     );

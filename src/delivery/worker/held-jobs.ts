@@ -39,6 +39,6 @@ export class HeldJobs {
   }
 
   get isActive(): boolean {
-    return this.#jobs.size > 0 || this.#context.clock.now() - Math.max(this.#activeAtMs, this.#context.lookAtAllAtMs) < activeMs;
+    return this.#jobs.size > 0 || this.#context.clock.now() - Math.max(this.#activeAtMs, this.#context.maintainAllAtMs) < activeMs;
   }
 }

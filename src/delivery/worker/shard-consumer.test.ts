@@ -113,7 +113,7 @@ function newConsumer(clock: Clock): ShardConsumer {
     keeper,
     webhookKeeper: new EndpointConfigSync({ shard: 0, queue, keeper, directory, clock, signals }),
     outboxTransfer: new OutboxTransfer({ carrier: new OutboxCarrier({ redis: redis.client, prefix }), shard: 0, logger: silentLogger }),
-    lookAtAlerts: () => undefined,
+    reviewAlerts: () => undefined,
   });
 }
 

@@ -28,7 +28,7 @@ export interface ShardConsumerOptions {
   webhookKeeper: EndpointConfigSync;
   outboxTransfer: OutboxTransfer;
   /** Triggers the check of the alerts of routes. */
-  lookAtAlerts: () => void;
+  reviewAlerts: () => void;
 }
 
 /**
@@ -198,6 +198,6 @@ export class ShardConsumer {
     this.#duePromotion.dueIn(hints.nextDueMs);
     if (hints.hasOutbox) this.#options.outboxTransfer.begin();
     if (hints.hasEndedBatches) this.#batchEnding.begin();
-    if (hints.hasEnds) this.#options.lookAtAlerts();
+    if (hints.hasEnds) this.#options.reviewAlerts();
   }
 }

@@ -1,7 +1,7 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { GoneTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
+import type { DeletedTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
@@ -234,7 +234,7 @@ export class TargetConfigSync {
       if ((await registry.getOfAny(kind, id)) === null) gone.add(id);
     }
     if (gone.size === 0) return [];
-    const found: GoneTarget[] = [];
+    const found: DeletedTarget[] = [];
     const awaited = new Set<string>();
     for (let first: number | null = 1; first !== null; ) {
       const step: { targets: Target[]; next: number | null } = await queue.targets(first);
@@ -252,10 +252,10 @@ export class TargetConfigSync {
     return [...awaited];
   }
 
-  async #drop(found: readonly GoneTarget[]): Promise<void> {
+  async #drop(found: readonly DeletedTarget[]): Promise<void> {
     const { queue, logger, signals } = this.#options;
     let dropped = 0;
-    const withRetries: GoneTarget[] = [];
+    const withRetries: DeletedTarget[] = [];
     for (const gone of found) {
       for (let hasMore = true; hasMore; ) {
         const step = await queue.drop(gone);

@@ -36,7 +36,7 @@ export class WorkerContext {
   readonly wakeup = new Wakeup();
   /** Slots of all living workers of the pool, by the last heartbeat. */
   totalSlots: number;
-  #lookAtAllAtMs = Number.NEGATIVE_INFINITY;
+  #maintainAllAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ id, slots, shares, organizations, clock, logger, metrics, backoffs, retention }: WorkerContextOptions) {
     this.id = id;
@@ -52,11 +52,11 @@ export class WorkerContext {
   }
 
   /** Has every shard looked at within seconds, although nothing happens there. */
-  lookAtAllSoon(): void {
-    this.#lookAtAllAtMs = this.clock.now();
+  maintainAllSoon(): void {
+    this.#maintainAllAtMs = this.clock.now();
   }
 
-  get lookAtAllAtMs(): number {
-    return this.#lookAtAllAtMs;
+  get maintainAllAtMs(): number {
+    return this.#maintainAllAtMs;
   }
 }

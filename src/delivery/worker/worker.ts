@@ -11,7 +11,7 @@ import type { AlertReport } from '../attempts/alert-attempt.ts';
 import { type AttemptContext, attemptDelivery } from '../attempts/attempt.ts';
 import { withWarning } from '../attempts/attempt-outcome.ts';
 import { withKeptHeaders } from '../attempts/kept-event-headers.ts';
-import { payloadRoomMiB, withPayload } from '../attempts/large-payload.ts';
+import { payloadMemoryMiB, withPayload } from '../attempts/large-payload.ts';
 import { hasTransform } from '../attempts/transformed-event.ts';
 import { countRejection } from '../metrics.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
@@ -84,9 +84,9 @@ export class Worker {
       transformRoom: new OrganizationBudget({ places: Math.min(maxTransformed, places), placesOfOrganization: 1, clock }),
     };
     this.#payloadRoom = new OrganizationBudget({
-      places: payloadRoomMiB.all,
-      placesOfOrganization: payloadRoomMiB.ofOrganization,
-      placesOfSource: payloadRoomMiB.ofTarget,
+      places: payloadMemoryMiB.all,
+      placesOfOrganization: payloadMemoryMiB.ofOrganization,
+      placesOfSource: payloadMemoryMiB.ofTarget,
       leastPlaces: leastLargeMebibytes,
       clock,
     });

@@ -8,7 +8,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { rightsWithinMakers } from '../../core/key-rights.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { Caller } from './caller.ts';
-import type { GuessBrake } from './guess-brake.ts';
+import type { GuessLimiter } from './guess-limiter.ts';
 import { KubernetesCallers } from './kubernetes-callers.ts';
 
 const longestKey = 512;
@@ -25,11 +25,11 @@ export interface AuthenticateOptions {
   organization: string | null;
   /** Where nothing names an organization, a token may act in any one in which it has rights. */
   anywhere?: boolean;
-  keyBrake: GuessBrake;
-  /** Apart from `keyBrake`: guessed keys do not hold up tokens. */
-  tokenBrake: GuessBrake;
+  keyGuesses: GuessLimiter;
+  /** Apart from `keyGuesses`: guessed keys do not hold up tokens. */
+  tokenGuesses: GuessLimiter;
   trustedProxies: AddressList;
-  /** The credential has been accepted before, so it is no guess: no brake holds it up. Default: false. */
+  /** The credential has been accepted before, so it is no guess: no limit of guesses applies. Default: false. */
   isKnown?: boolean;
 }
 
@@ -53,16 +53,16 @@ export async function authenticateCredential(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   key: string,
   authenticators: Authenticators,
-  { organization, anywhere = false, isKnown = false, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
+  { organization, anywhere = false, isKnown = false, keyGuesses, tokenGuesses, trustedProxies }: AuthenticateOptions,
 ): Promise<Caller> {
   const address = clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies);
   const { kubernetesCallers } = authenticators;
   if (kubernetesCallers !== null && KubernetesCallers.isToken(key)) {
     const verify = (): Promise<Caller> => kubernetesCallers.caller(key, organization, { anywhere });
-    return isKnown ? await verify() : await tokenBrake.checkBefore(address, key, verify);
+    return isKnown ? await verify() : await tokenGuesses.checkBefore(address, key, verify);
   }
   const verify = (): Promise<Caller> => callerOfKey(key, authenticators);
-  return isKnown ? await verify() : await keyBrake.checkAfter(address, verify);
+  return isKnown ? await verify() : await keyGuesses.checkAfter(address, verify);
 }
 
 async function callerOfKey(key: string, { registry, clock }: Authenticators): Promise<Caller> {

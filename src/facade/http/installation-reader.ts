@@ -2,7 +2,7 @@ import type { ConnectedProcess } from '../../data/membership/connected-processes
 import type { PoolReport } from '../../data/membership/pool-reports.ts';
 import type { ProcessReport } from '../../data/membership/process-reports.ts';
 import type { KnownWorkers } from '../../data/membership/worker-directory.ts';
-import type { QueueFigures } from '../../data/queue/delivery-queue.ts';
+import type { QueueStats } from '../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../redis/server-facts.ts';
 
 /** State of the installation for operators. The functions read when they are called, and reject when they cannot. */
@@ -28,5 +28,5 @@ export interface InstallationReader {
   /** Of the processes that have something to report. */
   reports(): Promise<ProcessReport[]>;
   /** How many shards there are, and the figures of the first of them. */
-  shards(): Promise<{ total: number; figures: QueueFigures[] }>;
+  shards(): Promise<{ total: number; figures: QueueStats[] }>;
 }

@@ -6,7 +6,7 @@ import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Role, Scope } from '../../core/records.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { configurationKinds, definitionOf, kindPath } from '../../resources/kinds.ts';
-import type { KubernetesAccess, KubernetesUser, Wish } from '../../store/kubernetes/kubernetes-access.ts';
+import type { AccessRequest, KubernetesAccess, KubernetesUser } from '../../store/kubernetes/kubernetes-access.ts';
 import { type Caller, callerOrganization } from './caller.ts';
 import { walkOrganizations } from './walk-organizations.ts';
 
@@ -144,8 +144,8 @@ export class KubernetesCallers {
   }
 
   async #rightsOf(user: KubernetesUser, namespace: string): Promise<Rights> {
-    const mayAll = async (wishes: readonly Wish[]): Promise<boolean> =>
-      (await Promise.all(wishes.map((wish) => this.#options.access.may(user, namespace, wish)))).every(Boolean);
+    const mayAll = async (requests: readonly AccessRequest[]): Promise<boolean> =>
+      (await Promise.all(requests.map((request) => this.#options.access.may(user, namespace, request)))).every(Boolean);
     if (await mayAll([{ verb: '*', resource: '*' }])) return { role: 'admin', scopes };
     const allows = await Promise.all(
       scopes.map((scope) => mayAll(verbsOfScope[scope].flatMap((verb) => resources.map((resource) => ({ verb, resource }))))),

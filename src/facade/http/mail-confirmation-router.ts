@@ -2,7 +2,7 @@ import { Router } from 'express';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { htmlText } from '../../core/html-text.ts';
-import { type AskedRecipient, askedRecipient, mailConfirmationPath } from '../../core/mail-confirmation.ts';
+import { type ConfirmationRecipient, confirmationRecipient, mailConfirmationPath } from '../../core/mail-confirmation.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { MailRecipients } from '../../data/alerts/mail-recipients.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
@@ -33,8 +33,8 @@ export function mailConfirmationRouter({
   clock: Clock;
 }): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const asked = async (token: unknown): Promise<AskedRecipient | null> => {
-    const recipient = typeof token === 'string' ? askedRecipient(token, keyring, clock.now()) : null;
+  const asked = async (token: unknown): Promise<ConfirmationRecipient | null> => {
+    const recipient = typeof token === 'string' ? confirmationRecipient(token, keyring, clock.now()) : null;
     // Entries of a deleted organization would never be removed.
     return recipient === null || (await registry.get('organization', recipient.org)) === null ? null : recipient;
   };

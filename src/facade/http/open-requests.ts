@@ -48,13 +48,13 @@ export function ownerOf({ organization, credential }: Caller): { organization: s
 export type Work = Pick<Exchange, 'response' | 'ended'>;
 
 /** Resolves when the answer has been sent, or the client has gone, and the work has ended. */
-export async function untilGone({ response, ended }: Work): Promise<void> {
+export async function untilFinished({ response, ended }: Work): Promise<void> {
   const closed = response.closed ? undefined : new Promise<void>((resolve) => response.once('close', () => resolve()));
   await Promise.all([closed, ended]);
 }
 
 /**
- * Holds a slot until the work is over (`untilGone`), also when the client hangs up earlier. Throws RATE_LIMITED when the
+ * Holds a slot until the work is over (`untilFinished`), also when the client hangs up earlier. Throws RATE_LIMITED when the
  * organization has too many, or the credential of what is left.
  */
 export function takeShare(shares: OpenShares, { organization, credential }: ShareOwner, work: Work, what: string): void {
@@ -62,5 +62,5 @@ export function takeShare(shares: OpenShares, { organization, credential }: Shar
     throw new PosthornError('RATE_LIMITED', `Too many ${what} of the organization are under way: send fewer at a time.`, {
       retryAfterSeconds: 1,
     });
-  void untilGone(work).then(() => shares.giveBack(organization, 1, credential));
+  void untilFinished(work).then(() => shares.giveBack(organization, 1, credential));
 }

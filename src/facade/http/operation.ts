@@ -11,13 +11,13 @@ import { parseQuery } from './query.ts';
 import type { FacadeServices, ServedKind } from './services.ts';
 
 /** Where something is done: for a request, or to finish what one has left. */
-export interface Place {
+export interface CallContext {
   services: Omit<FacadeServices, 'inForceTimeoutMs'>;
   caller: Pick<Caller, 'organization'>;
 }
 
 /** Arguments of an operation. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
-export interface Call<Query = unknown, Body = unknown> extends Place {
+export interface Call<Query = unknown, Body = unknown> extends CallContext {
   services: FacadeServices;
   caller: Caller;
   access: Access;
@@ -129,7 +129,7 @@ export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodOb
 export interface ChangePlan {
   kind: ServedKind;
   /** The object that the path names, and its spec after a PATCH with this body. Field owners are ignored. Rejects with every other error of the PATCH. */
-  judge(call: Call, body: unknown): Promise<{ current: PosthornObject<ServedKind>; spec: object }>;
+  validate(call: Call, body: unknown): Promise<{ current: PosthornObject<ServedKind>; spec: object }>;
 }
 
 /** Resource families are lists of these: see `resource-family.ts` for those that are custom resources. */

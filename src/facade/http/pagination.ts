@@ -12,7 +12,7 @@ export const pageQuery = {
 };
 
 /** Of lists that are one response unless pages are requested. */
-export const wholeListQuery = {
+export const optionalPageQuery = {
   page: page.optional().describe('Number of the page, from 1. Without page and pageSize the list is one answer.'),
   pageSize: pageSize.optional().describe(`Records per page; ${defaults.pageSize} where only page is sent.`),
 };
@@ -35,7 +35,7 @@ export function cutPage<T>(all: readonly T[], { page, pageSize }: { page: number
 }
 
 /** The members of the requested page; without one all, at most `largest`. Past the last page there are none. */
-export function cutWholeList<T>(
+export function optionalPage<T>(
   all: readonly T[],
   sent: { page?: number | undefined; pageSize?: number | undefined },
   largest?: number,

@@ -20,7 +20,7 @@ import { payloadPieceMemory, type RequestMemory } from './request-memory.ts';
 import { requestTarget } from './request-target.ts';
 import { hangUpSignal } from './run-operation.ts';
 import type { FacadeServices } from './services.ts';
-import { StreamedAnswer, sendStreamed, wholePieces } from './streamed-answer.ts';
+import { completePieces, StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 /** Payloads of one organization that a process of the API sends at a time. One client has 200 of them while it is alone; see `OpenShares`. */
 const maxOpenFetches = 266;
@@ -102,7 +102,7 @@ async function payloadOf({ org, message, payload }: LinkedPayload, payloads: Lin
   if (message === null) {
     const body = Buffer.from(payload ?? '');
     const sent = { contentType: 'application/json', contentEncoding: null, bytes: body.length };
-    return new StreamedAnswer(sentHeaders('test', sent), wholePieces(onePiece(body), noLongerStored), broken);
+    return new StreamedAnswer(sentHeaders('test', sent), completePieces(onePiece(body), noLongerStored), broken);
   }
   const full = await payloads.read(org, message.id, message.outputOf);
   if (full === null) throw noLongerStored();
@@ -111,7 +111,7 @@ async function payloadOf({ org, message, payload }: LinkedPayload, payloads: Lin
     contentType: message.contentType ?? full.contentType,
     contentEncoding: message.contentEncoding ?? full.contentEncoding,
   };
-  return new StreamedAnswer(sentHeaders(message.id, sent), wholePieces(full.pieces, noLongerStored), broken);
+  return new StreamedAnswer(sentHeaders(message.id, sent), completePieces(full.pieces, noLongerStored), broken);
 }
 
 function sentHeaders(

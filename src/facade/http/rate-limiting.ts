@@ -1,23 +1,23 @@
 import type { ServerResponse } from 'node:http';
 import { PosthornError } from '../../core/errors.ts';
 import type { Plan } from '../../core/records.ts';
-import { type RateLimiter, type RateLimitState, tellRate } from '../../data/intake/rate-limit.ts';
+import { type RateLimiter, type RateLimitState, setRateLimitHeaders } from '../../data/intake/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
 /** What is counted separately: requests, those that send events, and fetches of payloads by their receivers, which have no credentials. */
-export type Counted = 'request' | 'send' | 'fetch';
+export type RequestClass = 'request' | 'send' | 'fetch';
 
 /**
  * Per minute and organization, all its credentials together; null: no limit. A limit per credential
  * would grow with the number of keys.
  */
-const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> = {
+const limits: Readonly<Record<RequestClass, Readonly<Record<Plan, number | null>>>> = {
   request: { free: 1000, starter: 1000, pro: 1000, business: 1000, enterprise: null },
   send: { free: 100, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
   fetch: { free: 1000, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
 };
 
-const countedWords: Readonly<Record<Counted, string>> = { request: 'requests', send: 'events', fetch: 'fetches of payloads' };
+const countedWords: Readonly<Record<RequestClass, string>> = { request: 'requests', send: 'events', fetch: 'fetches of payloads' };
 
 /** Owner of the limit. */
 type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'> };
@@ -25,7 +25,7 @@ type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'> };
 const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:\/|$)/;
 
 /** Counter of a request to a path. */
-export function countedAs(path: string): Counted {
+export function countedAs(path: string): RequestClass {
   return sendPath.test(path) ? 'send' : 'request';
 }
 
@@ -33,13 +33,13 @@ export function countedAs(path: string): Counted {
 export async function limitRate(
   rateLimiter: RateLimiter,
   caller: Counting,
-  { response, counted, count = 1 }: { response: Pick<ServerResponse, 'setHeader'> | null; counted: Counted; count?: number },
+  { response, counted, count = 1 }: { response: Pick<ServerResponse, 'setHeader'> | null; counted: RequestClass; count?: number },
 ): Promise<void> {
   const limit = limits[counted][caller.organization.plan];
   if (limit === null || count === 0) return;
   const state = await rateLimiter.take(countedSubject(caller, counted), limit, count);
   if (state === null) return;
-  if (response !== null) tellRate(response, state);
+  if (response !== null) setRateLimitHeaders(response, state);
   refuseBeyond(state, `${countedWords[counted]} per minute`);
 }
 
@@ -80,6 +80,6 @@ export async function chargeWork(rateLimiter: RateLimiter, caller: Caller, reque
   if (state?.allowed === false && state.remaining > 0) await rateLimiter.take(subject, limit, state.remaining);
 }
 
-function countedSubject({ organization }: Counting, counted: Counted): string {
+function countedSubject({ organization }: Counting, counted: RequestClass): string {
   return counted === 'request' ? organization.id : `${organization.id}:${counted}`;
 }

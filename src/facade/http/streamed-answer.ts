@@ -17,7 +17,7 @@ export class StreamedAnswer {
 }
 
 /** The pieces of a payload. Throws `gone()` where the rest is no longer stored: a null piece. */
-export async function* wholePieces(pieces: AsyncIterable<Buffer | null>, gone: () => Error): AsyncGenerator<Buffer> {
+export async function* completePieces(pieces: AsyncIterable<Buffer | null>, gone: () => Error): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     if (piece === null) throw gone();
     yield piece;

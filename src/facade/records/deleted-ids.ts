@@ -36,7 +36,7 @@ export async function wasDeleted(call: Call, kind: DeletableKind, id: string): P
 async function isRecordedAsDeleted(call: Call, kind: DeletableKind, id: string): Promise<boolean> {
   const { registry } = call.services;
   const { id: org } = call.caller.organization;
-  if (kind === 'WebhookApplication' || kind === 'WebhookEndpoint') return (await pastNameOf(call, kind, id)) !== null;
+  if (kind === 'WebhookApplication' || kind === 'WebhookEndpoint') return (await deletedNameOf(call, kind, id)) !== null;
   const { recordKind } = kinds[kind];
   if (recordKind === null || (await registry.ownerOf(id)) !== org) return false;
   // An object with a record exists, or is about to be retracted.
@@ -44,9 +44,9 @@ async function isRecordedAsDeleted(call: Call, kind: DeletableKind, id: string):
 }
 
 /** The name of a deleted application or the URL of a deleted endpoint; null where it is not known any more. */
-export async function pastNameOf(call: Call, kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<string | null> {
+export async function deletedNameOf(call: Call, kind: 'WebhookApplication' | 'WebhookEndpoint', id: string): Promise<string | null> {
   const ids = kind === 'WebhookApplication' ? { applications: [id] } : { endpoints: [id] };
-  return (await call.services.webhooks.past(call.caller.organization.id, ids)).get(id) ?? null;
+  return (await call.services.webhooks.deletedNames(call.caller.organization.id, ids)).get(id) ?? null;
 }
 
 /** The object with this id or slug; of a deleted one its id alone. Rejects as `findToRead` does. */

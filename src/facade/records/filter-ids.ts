@@ -95,7 +95,7 @@ export async function eventTypeIds(call: Call, name: string): Promise<string[] |
   const { registry, webhooks } = call.services;
   const org = call.caller.organization.id;
   const cached = inCache(call, 'WebhookEventType', eventTypeSlug(name));
-  const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.pastEventTypeIds(org, name)]);
+  const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.deletedEventTypeIds(org, name)]);
   const ids = new Set([cached?.spec.name === name ? idOf(cached) : null, published, ...(past ?? [])].filter((id) => id !== null));
   if (ids.size === 0) {
     // Another replica's newest objects are not in our cache yet.

@@ -2,7 +2,7 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
 import { type ConfigurationKind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import { allObjects } from '../../store/all-objects.ts';
-import type { Call, Place } from '../http/operation.ts';
+import type { Call, CallContext } from '../http/operation.ts';
 import type { ResourceCaches, ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { nouns } from './nouns.ts';
@@ -18,7 +18,7 @@ export function idOf(object: PosthornObject<ConfigurationKind>): string {
 }
 
 /** The object of the caller's organization with this id or slug, as the store has it now; RESOURCE_NOT_FOUND otherwise. */
-export async function find<K extends ServedKind>(call: Place, kind: K, idOrSlug: string): Promise<ObjectOf<K>> {
+export async function find<K extends ServedKind>(call: CallContext, kind: K, idOrSlug: string): Promise<ObjectOf<K>> {
   const name = await nameOf(call, kind, idOrSlug);
   const object = name === null ? null : await getByName(call, kind, name);
   if (object === null || (isId(kind, idOrSlug) && idOf(object) !== idOrSlug)) throw notFound(kind, idOrSlug);
@@ -37,7 +37,7 @@ export async function findToRead<K extends ServedKind>(call: Call, kind: K, idOr
 }
 
 /** The objects of the caller's organization that these ids and slugs name, each once, as the store has them now; unknown ones are left out. */
-export async function findAll<K extends ServedKind>(call: Place, kind: K, idsOrSlugs: readonly string[]): Promise<ObjectOf<K>[]> {
+export async function findAll<K extends ServedKind>(call: CallContext, kind: K, idsOrSlugs: readonly string[]): Promise<ObjectOf<K>[]> {
   const { namespace } = call.caller.organization;
   const cache = call.services.caches[kind];
   const cached = idsOrSlugs.map((idOrSlug) => (isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace)?.metadata.name : idOrSlug));
@@ -63,7 +63,7 @@ export function inCache<K extends ServedKind>(call: Call, kind: K, idOrSlug: str
 }
 
 /** The object that a resource refers to by name: as cached, else as stored; null when there is nothing. */
-export async function byName<K extends ServedKind>(call: Place, kind: K, name: string): Promise<ObjectOf<K> | null> {
+export async function byName<K extends ServedKind>(call: CallContext, kind: K, name: string): Promise<ObjectOf<K> | null> {
   const cached = call.services.caches[kind].get({ namespace: call.caller.organization.namespace, name });
   return cached ?? getByName(call, kind, name);
 }
@@ -76,7 +76,7 @@ export async function declaredId(call: Call, kind: DeclaredKind, idOrName: strin
 }
 
 /** All objects of the kind in the caller's organization, as cached. UNAVAILABLE before the first complete list is in. */
-export function cachedObjects<K extends ServedKind>(call: Place, kind: K): ObjectOf<K>[] {
+export function cachedObjects<K extends ServedKind>(call: CallContext, kind: K): ObjectOf<K>[] {
   return filledCache(call, kind).list(call.caller.organization.namespace);
 }
 
@@ -85,7 +85,7 @@ export function newestFirst<K extends ServedKind>(call: Call, kind: K): readonly
   return filledCache(call, kind).newestFirst(call.caller.organization.namespace);
 }
 
-function filledCache<K extends ServedKind>(call: Place, kind: K): ResourceCaches[K] {
+function filledCache<K extends ServedKind>(call: CallContext, kind: K): ResourceCaches[K] {
   const cache = call.services.caches[kind];
   if (!cache.isFilled) throw new PosthornError('UNAVAILABLE', 'The resources are still being read.', { retryAfterSeconds: 1 });
   return cache;
@@ -100,19 +100,19 @@ function isId(kind: ConfigurationKind, idOrSlug: string): boolean {
   return idOrSlug.startsWith(kinds[kind].idPrefix);
 }
 
-async function nameOf(call: Place, kind: ServedKind, idOrSlug: string): Promise<string | null> {
+async function nameOf(call: CallContext, kind: ServedKind, idOrSlug: string): Promise<string | null> {
   if (!isId(kind, idOrSlug)) return slugPattern.test(idOrSlug) ? idOrSlug : null;
   const cached = call.services.caches[kind].getById(idOrSlug, call.caller.organization.namespace);
   return cached?.metadata.name ?? (await nameInStore(call, kind, idOrSlug));
 }
 
 /** Another replica's newest objects are not in our cache yet. */
-async function nameInStore(call: Place, kind: ServedKind, id: string): Promise<string | null> {
+async function nameInStore(call: CallContext, kind: ServedKind, id: string): Promise<string | null> {
   if (!madeIdPattern.test(id.slice(kinds[kind].idPrefix.length))) return null;
   return (await namesInStore(call, kind, (other) => other === id))[0] ?? null;
 }
 
-async function namesInStore(call: Place, kind: ServedKind, isWanted: (id: string) => boolean): Promise<string[]> {
+async function namesInStore(call: CallContext, kind: ServedKind, isWanted: (id: string) => boolean): Promise<string[]> {
   const { namespace } = call.caller.organization;
   const names: string[] = [];
   for await (const object of allObjects(call.services.store, kind, namespace)) if (isWanted(idOf(object))) names.push(object.metadata.name);
@@ -120,7 +120,11 @@ async function namesInStore(call: Place, kind: ServedKind, isWanted: (id: string
 }
 
 /** The object as the store has it now; null when there is none, or it is being deleted. */
-export async function getByName<K extends ServedKind | DeclaredKind>(call: Place, kind: K, name: string): Promise<ObjectOf<K> | null> {
+export async function getByName<K extends ServedKind | DeclaredKind>(
+  call: CallContext,
+  kind: K,
+  name: string,
+): Promise<ObjectOf<K> | null> {
   try {
     const object = await call.services.store.get(kind, { namespace: call.caller.organization.namespace, name });
     return object.metadata.deletionTimestamp === undefined ? object : null;

@@ -1,10 +1,10 @@
 import { idAnnotation } from '../../core/ids.ts';
-import { latePackage } from '../../core/late-package.ts';
+import { lazyPackage } from '../../core/lazy-package.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { type ConfigurationKind, kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
 import { idOf } from './lookup.ts';
-import { markAnnotation } from './request-marks.ts';
+import { requestKeyAnnotation } from './request-keys.ts';
 
 export interface Manifest {
   apiVersion: string;
@@ -13,13 +13,13 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-const yaml = latePackage<typeof import('yaml')>('yaml');
+const yaml = lazyPackage<typeof import('yaml')>('yaml');
 
 const ownPrefix = 'posthorn.dev/';
 
 /** Annotations of Posthorn. Tools keep copies of the whole object in others, with its credentials. */
 function ownAnnotations({ annotations = {} }: ObjectMeta): Record<string, string> {
-  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith(ownPrefix) && name !== markAnnotation));
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith(ownPrefix) && name !== requestKeyAnnotation));
 }
 
 /**

@@ -2,11 +2,11 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { hopAnnotation, hopOfRequest } from '../../core/hops.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { type Version, versionOf } from '../../store/store.ts';
-import type { Call, Place } from '../http/operation.ts';
+import type { Call, CallContext } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager } from './owned-spec.ts';
-import { markAnnotation } from './request-marks.ts';
+import { requestKeyAnnotation } from './request-keys.ts';
 import { slugCandidates, type WantedSlug } from './slug.ts';
 import { forClients, isQuotaUsedUp, pauseBeforeRetry } from './store-errors.ts';
 import { beyondLimit, planChange, refuseBeyondLimit, type Spec } from './write-rules.ts';
@@ -21,7 +21,7 @@ const beingTried = new Set<string>();
 /**
  * Makes an object under `slug.exact`, or under the first free one of `slug.base`, `-2`, `-3`, …: the store's
  * ALREADY_EXISTS decides, so that slugs are unique over all replicas. FORBIDDEN beyond the limit of the organization.
- * Stores `mark` on it (`request-marks.ts`).
+ * Stores `mark` on it (`request-keys.ts`).
  */
 export async function createObject<K extends ServedKind>(
   call: Call,
@@ -62,7 +62,10 @@ export async function createObject<K extends ServedKind>(
 /** A replay keeps the hops of the request that makes it, for `replay.finished`. FORBIDDEN where these are too many. */
 function annotated(call: Call, kind: ServedKind, mark: string | undefined): { annotations?: Record<string, string> } {
   const hop = kind === 'Replay' ? hopOfRequest(call.sentHop) : null;
-  const annotations = { ...(mark !== undefined && { [markAnnotation]: mark }), ...(hop !== null && { [hopAnnotation]: String(hop) }) };
+  const annotations = {
+    ...(mark !== undefined && { [requestKeyAnnotation]: mark }),
+    ...(hop !== null && { [hopAnnotation]: String(hop) }),
+  };
   return Object.keys(annotations).length === 0 ? {} : { annotations };
 }
 
@@ -71,7 +74,7 @@ function annotated(call: Call, kind: ServedKind, mark: string | undefined): { an
  * applies it to that version; again after a concurrent change. `load` reads the object, `desiredSpec` gets what it read.
  */
 export async function changeSpec<K extends ServedKind>(
-  place: Place,
+  place: CallContext,
   kind: K,
   load: () => Promise<ObjectOf<K>>,
   desiredSpec: (current: ObjectOf<K>) => Promise<Spec>,
@@ -97,7 +100,7 @@ export async function changeSpec<K extends ServedKind>(
 
 /** Deletes exactly this object, and only as it was read where `version` is given (else CONFLICT). Succeeds if it is absent. */
 export async function deleteObject(
-  place: Place,
+  place: CallContext,
   { kind, metadata: { name, namespace, uid } }: { kind: ServedKind; metadata: { name: string; namespace?: string; uid: string } },
   version?: Version,
 ): Promise<void> {

@@ -51,7 +51,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   isListedWhole?: true;
   /** A change may be sent with PUT, too. */
   alsoPut?: true;
-  /** The filters of the list, and `pageQuery`, or `wholeListQuery` when it is listed whole. */
+  /** The filters of the list, and `pageQuery`, or `optionalPageQuery` when it is listed whole. */
   query: Query;
   /** `shown`: what a record reads as where it is not what was sent. */
   examples: { create: z.input<Body>; change: z.input<Body>; shown?: Readonly<Record<string, unknown>> };
@@ -63,7 +63,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   /** The whole new spec of the resource. Runs again when the object has changed meanwhile. */
   toSpec(input: SpecInput<K, Body>): Promise<Spec>;
   /** Kinds whose caches must be up to date while a spec is made; creates and changes then run one at a time per organization. */
-  writesLookAt?: readonly ServedKind[];
+  writesRead?: readonly ServedKind[];
   /** Runs before a deletion, which it may refuse, one at a time per organization; `looksAt`: kinds whose caches must be up to date then. */
   beforeDelete?: { looksAt: readonly ServedKind[]; run?(object: ObjectOf<K>, call: Call): Promise<void> };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { text } from '../../resources/text.ts';
 import { type Family, type Operation, operation } from '../http/operation.ts';
-import { cutPage, cutWholeList, pageOf, type pageQuery, type wholeListQuery } from '../http/pagination.ts';
+import { cutPage, optionalPage, type optionalPageQuery, pageOf, type pageQuery } from '../http/pagination.ts';
 import { queryList } from '../http/query.ts';
 import type { ServedKind } from '../http/services.ts';
 import { idOf, newestFirst } from './lookup.ts';
@@ -43,7 +43,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         const isNamed = namedIn(call.query);
         const objects = newestFirst(call, kind).filter((object) => isNamed(object) && isListed(object));
         if (definition.isListedWhole) {
-          const listed = cutWholeList(objects, wholeListNumbers.parse(call.query));
+          const listed = optionalPage(objects, wholeListNumbers.parse(call.query));
           return { data: await Promise.all(listed.map((object) => definition.toItem(object, call))) };
         }
         const { items, pagination } = cutPage(objects, pageNumbers.parse(call.query));
@@ -147,9 +147,9 @@ function namedIn(query: unknown): (object: PosthornObject<ServedKind>) => boolea
   return (object) => id === undefined || names.has(object.metadata.name) || names.has(idOf(object));
 }
 
-/** Output of `wholeListQuery`. */
+/** Output of `optionalPageQuery`. */
 const wholeListNumbers = z.object({ page: z.int().optional(), pageSize: z.int().optional() } satisfies Record<
-  keyof typeof wholeListQuery,
+  keyof typeof optionalPageQuery,
   z.ZodType
 >);
 /** Output of `pageQuery`. */

@@ -9,7 +9,7 @@ import type { ServedKind } from '../http/services.ts';
 import { find } from './lookup.ts';
 import { nouns } from './nouns.ts';
 import { objectTag } from './record-versions.ts';
-import { madeBefore } from './request-marks.ts';
+import { madeBefore } from './request-keys.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { SecretDraft } from './secret-draft.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
@@ -19,7 +19,7 @@ import { WriteTransaction } from './write-transaction.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
   ResourceFamilyDefinition<K, Body, Query>,
-  'kind' | 'immutable' | 'whyImmutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
+  'kind' | 'immutable' | 'whyImmutable' | 'toSpec' | 'writesRead' | 'beforeDelete'
 >;
 
 /** Creates the resource and its Secrets. Resolves once the resource is programmed. */
@@ -28,8 +28,8 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
-  const { kind, writesLookAt } = definition;
-  return await WriteTransaction.run(call, { reads: writesLookAt }, async (write) => {
+  const { kind, writesRead } = definition;
+  return await WriteTransaction.run(call, { reads: writesRead }, async (write) => {
     const made = await madeBefore(call, kind);
     const adopted = made === null ? null : await write.adopt(made);
     return adopted ?? (await writeNew(definition, call, write, wantedSlug(nouns[kind], body), body));
@@ -49,7 +49,7 @@ export function writeNew<K extends ServedKind, Body extends z.ZodObject, Query e
 }
 
 /** Throws what `writeNew` would throw; writes nothing. */
-export async function judgeNew<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+export async function validateNew<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   { kind, toSpec }: Definition<K, Body, Query>,
   call: Call,
   body: z.output<Body>,
@@ -65,7 +65,7 @@ export async function changeRecord<K extends ServedKind, Body extends z.ZodObjec
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
   const work = (write: WriteTransaction) => writeChange(definition, call, write, call.params['id'] ?? '', body);
-  const changed = await WriteTransaction.run(call, { reads: definition.writesLookAt }, work);
+  const changed = await WriteTransaction.run(call, { reads: definition.writesRead }, work);
   call.setEntityTag(objectTag(changed));
   return changed;
 }
@@ -86,7 +86,7 @@ export function writeChange<K extends ServedKind, Body extends z.ZodObject, Quer
 }
 
 /** Throws what `writeChange` would throw; writes nothing. */
-export async function judgeChange<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+export async function validateChange<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   { kind, toSpec }: Definition<K, Body, Query>,
   call: Call,
   slug: string,
@@ -107,7 +107,7 @@ export function changePlan<K extends ServedKind, Body extends z.ZodObject, Query
   const { kind, toSpec } = definition;
   return {
     kind,
-    judge: async (call, raw) => {
+    validate: async (call, raw) => {
       const read = parseBody(body, raw, reading);
       const current = await find(call, kind, call.params['id'] ?? '');
       const sent = await withoutImmutable(definition, call, current, read);

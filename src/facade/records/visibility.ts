@@ -6,7 +6,7 @@ import { parsePlainJson } from '../../core/plain-json.ts';
 import { type Kind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { Key } from '../../store/store.ts';
-import type { Call, Place } from '../http/operation.ts';
+import type { Call, CallContext } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { routesWith } from './in-use.ts';
@@ -51,7 +51,7 @@ export function noteOf({ metadata: { namespace = '', name, uid, generation } }: 
 }
 
 /** Waits until the cache shows the noted write. Throws UNAVAILABLE when it lags behind. */
-export async function awaitNoted<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
+export async function awaitRecordedWrite<K extends ServedKind>(place: CallContext, kind: K, note: string): Promise<void> {
   const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
   const { caches, clock, store } = place.services;
   const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
@@ -77,7 +77,7 @@ function isProgrammed(object: PosthornObject<ServedKind>, generation: number): b
 }
 
 /** Waits until a written object is programmed; after `timeoutMs` the response gets a `Warning` header, and the write is kept. */
-export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, written: ObjectOf<K>, timeoutMs: number): Promise<void> {
+export async function awaitProgrammed<K extends ServedKind>(call: Call, kind: K, written: ObjectOf<K>, timeoutMs: number): Promise<void> {
   const { uid, generation } = written.metadata;
   const { caches, clock } = call.services;
   const deadlineMs = clock.now() + timeoutMs;
@@ -109,7 +109,7 @@ async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadl
 const lookEveryMs = 20;
 
 /** Waits until a deleted object has left the lists of this replica, and what ingest and delivery read; otherwise the answer gets a warning. */
-export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>, timeoutMs: number): Promise<void> {
+export async function awaitDeleted<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>, timeoutMs: number): Promise<void> {
   const { caches, clock } = call.services;
   const deadlineMs = clock.now() + timeoutMs;
   const isGone = (object: ObjectOf<K> | undefined): boolean => object?.metadata.uid !== deleted.metadata.uid;

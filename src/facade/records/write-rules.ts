@@ -2,7 +2,7 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { admit } from '../../resources/admission.ts';
 import type { ObjectOf, PosthornObject, SpecOf } from '../../resources/kinds.ts';
 import { specTrees } from '../../resources/references.ts';
-import type { Call, Place } from '../http/operation.ts';
+import type { Call, CallContext } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { cachedObjects, getByName } from './lookup.ts';
 import { nouns } from './nouns.ts';
@@ -27,13 +27,13 @@ export function refuseForeign(
 }
 
 /** The routes that name one of these objects in a list which they leave when they are deleted. */
-export function routesNaming(place: Place, kind: ServedKind, names: ReadonlySet<string>): PosthornObject<'Route'>[] {
+export function routesNaming(place: CallContext, kind: ServedKind, names: ReadonlySet<string>): PosthornObject<'Route'>[] {
   if (kind !== 'Destination' && kind !== 'NotificationChannel') return [];
   return cachedObjects(place, 'Route').filter(({ spec }) => withoutNamed(spec, kind, names) !== null);
 }
 
 /** FIELD_MANAGED when another manager owns a list that objects of one kind would leave. */
-export async function refuseForeignLists(place: Place, deleted: readonly PosthornObject<ServedKind>[]): Promise<void> {
+export async function refuseForeignLists(place: CallContext, deleted: readonly PosthornObject<ServedKind>[]): Promise<void> {
   const [first] = deleted;
   if (first === undefined) return;
   const { kind } = first;

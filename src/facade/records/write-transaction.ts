@@ -5,7 +5,7 @@ import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import { versionOf } from '../../store/store.ts';
 import { callerOrganization } from '../http/caller.ts';
 import { toPosthornError } from '../http/error-response.ts';
-import type { Call, Place } from '../http/operation.ts';
+import type { Call, CallContext } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { find, getByName } from './lookup.ts';
@@ -16,7 +16,7 @@ import { readSecret } from './read-secret.ts';
 import { requireVersions } from './record-versions.ts';
 import { deleteSecret, SecretDraft, type SentSecrets, secretRefsIn, unusedSecrets } from './secret-draft.ts';
 import type { WantedSlug } from './slug.ts';
-import { awaitGone, awaitInForce, awaitNoted, noteOf, type Written } from './visibility.ts';
+import { awaitDeleted, awaitProgrammed, awaitRecordedWrite, noteOf, type Written } from './visibility.ts';
 import { refuseForeign, refuseForeignLists, routesNaming, type Spec, withoutNamed } from './write-rules.ts';
 
 type Route = PosthornObject<'Route'>;
@@ -174,7 +174,7 @@ export class WriteTransaction {
       await deleteObject(call, first, call.ifMatch === null ? undefined : versionOf(first));
       this.#record(first, true);
     } else await carryOutLogged(call, { action: 'delete', kind, objects: named }, this.#record, () => requireVersions(call, objects));
-    for (const object of objects) this.#visible.set(object.metadata.uid, (timeoutMs) => awaitGone(call, kind, object, timeoutMs));
+    for (const object of objects) this.#visible.set(object.metadata.uid, (timeoutMs) => awaitDeleted(call, kind, object, timeoutMs));
   }
 
   /** Pauses or resumes routes, all or none. FIELD_MANAGED when others own the switch of one. */
@@ -192,7 +192,7 @@ export class WriteTransaction {
     const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, made, ref, timeoutMs)));
     if (!secrets.includes(null)) return this.#shown(made);
     await deleteObject(call, made);
-    await awaitGone(call, made.kind, made, call.services.inForceTimeoutMs);
+    await awaitDeleted(call, made.kind, made, call.services.inForceTimeoutMs);
     return null;
   }
 
@@ -229,13 +229,13 @@ export class WriteTransaction {
   }
 
   #shown<K extends ServedKind>(object: ObjectOf<K>): ObjectOf<K> {
-    this.#visible.set(object.metadata.uid, (timeoutMs) => awaitInForce(this.#call, object.kind, object, timeoutMs));
+    this.#visible.set(object.metadata.uid, (timeoutMs) => awaitProgrammed(this.#call, object.kind, object, timeoutMs));
     return object;
   }
 }
 
 /** Finishes the pending entries of an organization's write-ahead log, after a process died or the store was unreachable. */
-export async function recoverPendingWrites(services: Place['services'], org: string): Promise<void> {
+export async function recoverPendingWrites(services: CallContext['services'], org: string): Promise<void> {
   const record = await services.registry.get('organization', org);
   if (record !== null) await withLock({ services, caller: { organization: callerOrganization(record) } }, [], async () => {});
 }
@@ -244,7 +244,7 @@ export async function recoverPendingWrites(services: Place['services'], org: str
  * Runs `action` under the lock of the organization. Before, pending entries of the write-ahead log are finished, and the caches of `reads` show
  * what earlier holders wrote on any replica. Throws UNAVAILABLE when the caches lag behind.
  */
-function withLock<T>(place: Place, reads: readonly ServedKind[], action: (record: RecordWrite) => Promise<T>): Promise<T> {
+function withLock<T>(place: CallContext, reads: readonly ServedKind[], action: (record: RecordWrite) => Promise<T>): Promise<T> {
   const { services, caller } = place;
   return services.organizationLock.run(caller.organization.id, async (earlier, leaveNote) => {
     const notes = new Map(earlier);
@@ -256,7 +256,7 @@ function withLock<T>(place: Place, reads: readonly ServedKind[], action: (record
     const awaitAll = async (kinds: readonly ServedKind[]): Promise<void> => {
       for (const kind of kinds) {
         const text = notes.get(kind);
-        if (text !== undefined) await awaitNoted(place, kind, text);
+        if (text !== undefined) await awaitRecordedWrite(place, kind, text);
       }
     };
     const pending = await services.writeAheadLog.pending(caller.organization.id);
@@ -281,7 +281,12 @@ const logEntry = z.discriminatedUnion('action', [
 type LogEntry = z.output<typeof logEntry>;
 
 /** The entry is written before `check` and the first write. It stays when the outcome is not known, and goes when `check` fails or a write is refused. */
-async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite, check = async (): Promise<void> => {}): Promise<Route[]> {
+async function carryOutLogged(
+  place: CallContext,
+  entry: LogEntry,
+  record: RecordWrite,
+  check = async (): Promise<void> => {},
+): Promise<Route[]> {
   const { services, caller } = place;
   const org = caller.organization.id;
   const id = await services.writeAheadLog.begin(org, JSON.stringify(entry));
@@ -307,7 +312,7 @@ async function carryOutLogged(place: Place, entry: LogEntry, record: RecordWrite
 }
 
 /** Returns the routes that are enabled or disabled as in the entry. */
-async function carryOut(place: Place, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
+async function carryOut(place: CallContext, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
   switch (entry.action) {
     case 'delete': {
       const { kind, objects } = entry;
@@ -330,13 +335,18 @@ async function carryOut(place: Place, entry: LogEntry, record: RecordWrite): Pro
 }
 
 /** Takes objects out of the routes that name them. Routes that name a channel and no other send their alerts to none then. */
-async function leaveLists(place: Place, kind: ServedKind, names: ReadonlySet<string>, record: RecordWrite): Promise<void> {
+async function leaveLists(place: CallContext, kind: ServedKind, names: ReadonlySet<string>, record: RecordWrite): Promise<void> {
   for (const { metadata } of routesNaming(place, kind, names))
     await changeRoute(place, metadata.name, (spec) => withoutNamed(spec, kind, names) ?? spec, record);
 }
 
 /** Null: it is gone. */
-async function changeRoute(place: Place, name: string, specFor: (spec: Route['spec']) => Spec, record: RecordWrite): Promise<Route | null> {
+async function changeRoute(
+  place: CallContext,
+  name: string,
+  specFor: (spec: Route['spec']) => Spec,
+  record: RecordWrite,
+): Promise<Route | null> {
   try {
     const load = (): Promise<Route> => find(place, 'Route', name);
     const changed = await changeSpec(place, 'Route', load, async ({ spec }) => specFor(spec));
@@ -352,7 +362,7 @@ async function changeRoute(place: Place, name: string, specFor: (spec: Route['sp
  * Finishes the pending entries of the write-ahead log, object by object: a write that is now refused does not hold up the others. Throws UNAVAILABLE when
  * entries stay pending.
  */
-async function recoverPending(place: Place, pending: ReadonlyMap<string, string>, record: RecordWrite): Promise<void> {
+async function recoverPending(place: CallContext, pending: ReadonlyMap<string, string>, record: RecordWrite): Promise<void> {
   const { services, caller } = place;
   const org = caller.organization.id;
   const unlessRefused = async (action: () => Promise<void>): Promise<void> => {
@@ -373,7 +383,7 @@ async function recoverPending(place: Place, pending: ReadonlyMap<string, string>
 }
 
 /** Repeats the entry for one object. A newer object with the same name stays as it is. */
-async function finish(place: Place, entry: LogEntry, { name, uid }: Named[number], record: RecordWrite): Promise<void> {
+async function finish(place: CallContext, entry: LogEntry, { name, uid }: Named[number], record: RecordWrite): Promise<void> {
   const current = await getByName(place, entry.kind, name);
   if (current !== null && current.metadata.uid !== uid) return;
   if (current !== null && entry.action === 'delete') await refuseForeignLists(place, [current]);

@@ -44,7 +44,7 @@ export function eventOf(
 }
 
 /** Line and column, from 1, of a position in a text. */
-export function placeAt(text: string, position: number): { line: number; column: number } {
+export function lineAndColumn(text: string, position: number): { line: number; column: number } {
   const before = text.slice(0, position).split('\n');
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }

@@ -2,7 +2,7 @@ import jsonata, { type Expression } from 'jsonata';
 import { LRUCache } from 'lru-cache';
 import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { sandboxLimits } from '../jobs.ts';
-import { CodeError, eventOf, placeAt, type TransformEngine } from './engine.ts';
+import { CodeError, eventOf, lineAndColumn, type TransformEngine } from './engine.ts';
 import { KeptNumbers } from './kept-numbers.ts';
 
 const compiled = new LRUCache<string, Expression>({ max: 200 });
@@ -90,5 +90,5 @@ function has(value: object, mark: string): boolean {
 function codeError(error: unknown, code: string): CodeError {
   if (typeof error !== 'object' || error === null || !('message' in error)) return new CodeError(String(error));
   const position = 'position' in error && typeof error.position === 'number' ? error.position : null;
-  return new CodeError(String(error.message), position === null ? {} : placeAt(code, position));
+  return new CodeError(String(error.message), position === null ? {} : lineAndColumn(code, position));
 }

@@ -15,7 +15,7 @@ const accessReview = z.object({ status: z.object({ allowed: z.boolean() }) });
 export type KubernetesUser = z.output<typeof user>;
 
 /** An action in a namespace on all objects of a resource of our group, such as `list` `routes`; `*` is any. */
-export interface Wish {
+export interface AccessRequest {
   verb: string;
   resource: string;
 }
@@ -39,8 +39,8 @@ export class KubernetesAccess {
   }
 
   /** Whether its rights in the namespace cover the wish (authorization.k8s.io/v1 SubjectAccessReview). */
-  async may({ username, uid, groups, extra }: KubernetesUser, namespace: string, wish: Wish): Promise<boolean> {
-    const resourceAttributes = { namespace, group: 'posthorn.dev', ...wish };
+  async may({ username, uid, groups, extra }: KubernetesUser, namespace: string, request: AccessRequest): Promise<boolean> {
+    const resourceAttributes = { namespace, group: 'posthorn.dev', ...request };
     const spec = { user: username, uid, groups, extra, resourceAttributes };
     const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
     const answer = await this.#api.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { body });

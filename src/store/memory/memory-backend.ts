@@ -5,7 +5,7 @@ import { type Change, ChangeSubscriber } from '../objects/change-subscriber.ts';
 import { keyOfMember, listed, memberOf, requiredNamespace } from '../objects/member.ts';
 import {
   expired,
-  newMarker,
+  newStoreId,
   type Position,
   parseVersion,
   readContinueToken,
@@ -19,7 +19,7 @@ const pageLimit = 500;
 
 /** Objects in maps of this process. Everything that goes in or out is a copy. */
 export class MemoryBackend implements ObjectBackend {
-  readonly #marker = newMarker();
+  readonly #marker = newStoreId();
   readonly #logLength: number;
   readonly #objects = new Map<Kind, Map<string, ObjectOf<Kind>>>();
   readonly #log: Change[] = [];

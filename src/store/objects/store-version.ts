@@ -14,7 +14,7 @@ export interface Revision {
   marker: string;
 }
 
-export function newMarker(): string {
+export function newStoreId(): string {
   return base32(randomBytes(5));
 }
 

@@ -8,7 +8,7 @@ import type { Mutation, ObjectBackend, ObjectReference, Refusal } from '../objec
 import { keyOfMember, listed, memberOf, requiredNamespace } from '../objects/member.ts';
 import {
   expired,
-  newMarker,
+  newStoreId,
   type Position,
   parseVersion,
   readContinueToken,
@@ -92,7 +92,7 @@ export class RedisBackend implements ObjectBackend {
       this.#keys.dependents,
     ];
     const written = namedArgument({
-      marker: newMarker(),
+      marker: newStoreId(),
       member,
       version: before?.metadata.resourceVersion ?? '',
       type: change,
@@ -157,7 +157,7 @@ export class RedisBackend implements ObjectBackend {
       pageScript.run(
         this.#redis,
         [this.#keys.meta, this.#keys.changes, this.#keys.objects(kind), this.#keys.names(kind)],
-        [namedArgument({ marker: newMarker(), lowest, highest, maxObjects: limit })],
+        [namedArgument({ marker: newStoreId(), lowest, highest, maxObjects: limit })],
       ),
     );
     const [marker, revision, oldest, members, values] = pageReply.parse(reply);

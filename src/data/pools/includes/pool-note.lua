@@ -2,7 +2,7 @@
 
 -- Stores the pool whose workers serve an organization. Lists of waiting work for a pool have keys that end with its mark.
 --
--- KEYS[1] is `pools`, [2] and [3] what the keys of the lists and of their bells begin with. ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
+-- KEYS[1] is `pools`, [2] and [3] what the keys of the lists and of their bells begin with. ARGV[1] organization, [2] mark of the pool (`pool-suffix.ts`).
 local call = redis.call
 local org, mark = ARGV[1], ARGV[2]
 local old = call('HGET', KEYS[1], org) or ''

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LookupAddress } from 'node:dns';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { lookingUpFor, NameLookups } from './name-lookups.ts';
+import { NameLookups, withLookupShare } from './name-lookups.ts';
 
 const answer: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }];
 /** Of 30 slots an account has 7; 3 are for accounts without any. */
@@ -38,7 +38,9 @@ beforeEach(() => {
 
 function ask(org: string, ...names: string[]): void {
   for (const name of names)
-    lookingUpFor(org, () => lookups.lookup(name, { all: true }, (error) => answered.push(error === null ? name : `${name} ${error.code}`)));
+    withLookupShare(org, () =>
+      lookups.lookup(name, { all: true }, (error) => answered.push(error === null ? name : `${name} ${error.code}`)),
+    );
 }
 const names = (org: string, count: number, from = 0): string[] => Array.from({ length: count }, (_, i) => `${org}${from + i}`);
 
@@ -202,7 +204,7 @@ describe('who asks', () => {
     const heard: string[] = [];
     const askAs = (who: string, name: string): void =>
       asker.run(who, () =>
-        lookingUpFor('org_a', () => lookups.lookup(name, { all: true }, () => heard.push(`${who} ${asker.getStore()}`))),
+        withLookupShare('org_a', () => lookups.lookup(name, { all: true }, () => heard.push(`${who} ${asker.getStore()}`))),
       );
     for (const name of names('a', shareOfOne)) askAs('first', name);
     askAs('second', 'a0');
@@ -213,7 +215,7 @@ describe('who asks', () => {
   });
 
   test('gets the answer when another caller throws, and the next name is looked up', () => {
-    lookingUpFor('org_a', () =>
+    withLookupShare('org_a', () =>
       lookups.lookup('a0', { all: true }, () => {
         throw new Error('of the asker');
       }),

@@ -12,7 +12,7 @@ export type NameLookup = (hostname: string, options: LookupOptions & { all: true
 const accounts = new AsyncLocalStorage<string>();
 
 /** Does the work; the names of hosts that it connects to are looked up in the share of the organization. */
-export function lookingUpFor<T>(org: string, work: () => T): T {
+export function withLookupShare<T>(org: string, work: () => T): T {
   return accounts.run(accountOf(org), work);
 }
 

@@ -60,7 +60,7 @@ export class ShardMaintenance {
     while (!signal.aborted) {
       let waitMs = withJitter(intervalMs);
       try {
-        if (this.#retention.isMakingRoom || held.isActive || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#look();
+        if (this.#retention.isMakingRoom || held.isActive || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#maintain();
         await this.#retention.pruneInTurn();
         if (this.#retention.isBehind) waitMs = pauseBetweenStepsMs;
       } catch (error) {
@@ -70,7 +70,7 @@ export class ShardMaintenance {
     }
   }
 
-  async #look(): Promise<void> {
+  async #maintain(): Promise<void> {
     const { context, queue, jobReclaim } = this.#options;
     const shard = await queue.tend(context.id, context.totalSlots);
     this.#lookedAtMs = context.clock.now();
@@ -85,7 +85,7 @@ export class ShardMaintenance {
   #report(shard: ShardState): void {
     const { context, backoff, state, held, signals, keeper } = this.#options;
     if (backoff.recordSuccess() || shard.held > held.size) state.noteLoss();
-    if (shard.memoryShare !== null && shard.memoryShare >= tightMemoryShare) context.lookAtAllSoon();
+    if (shard.memoryShare !== null && shard.memoryShare >= tightMemoryShare) context.maintainAllSoon();
     signals.report(shard);
     // Until it has been carried.
     if (shard.hasOutbox) held.noteActivity();

@@ -1,5 +1,5 @@
 import { withJitter } from '../../../core/backoff.ts';
-import type { Beat, RedisWorkerDirectory } from '../../../data/membership/worker-directory.ts';
+import type { Heartbeat, RedisWorkerDirectory } from '../../../data/membership/worker-directory.ts';
 import type { ShardConsumer } from '../shard-consumer.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -26,7 +26,7 @@ export class WorkerHeartbeat {
   }
 
   start(): void {
-    this.#loop = this.#beat();
+    this.#loop = this.#heartbeat();
   }
 
   /** Time of the last heartbeat that Redis accepted; null before the first. */
@@ -44,7 +44,7 @@ export class WorkerHeartbeat {
     await this.#loop;
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { directory, context } = this.#options;
     const { id, slots, clock } = context;
     const { signal } = this.#stopping;
@@ -52,11 +52,12 @@ export class WorkerHeartbeat {
     while (!signal.aborted) {
       try {
         this.#lastTryAtMs = clock.now();
-        const beat = await directory.beat(id, slots);
+        const heartbeat = await directory.heartbeat(id, slots);
         backoff.recordSuccess();
         this.#lastBeatAtMs = clock.now();
-        this.#onBeat(beat);
-        if (beat.dead.length > 0 && (await this.#reclaim(beat.dead))) for (const dead of beat.dead) await directory.forget(dead);
+        this.#onBeat(heartbeat);
+        if (heartbeat.dead.length > 0 && (await this.#reclaim(heartbeat.dead)))
+          for (const dead of heartbeat.dead) await directory.forget(dead);
         await clock.sleep(withJitter(beatMs), signal);
       } catch (error) {
         await clock.sleep(backoff.recordFailure(error), signal);
@@ -64,7 +65,7 @@ export class WorkerHeartbeat {
     }
   }
 
-  #onBeat({ totalSlots, shards }: Beat): void {
+  #onBeat({ totalSlots, shards }: Heartbeat): void {
     const { context, consumers } = this.#options;
     context.totalSlots = totalSlots;
     if (!this.#hasBegun) {
@@ -86,7 +87,7 @@ export class WorkerHeartbeat {
    */
   async #reclaim(dead: readonly string[]): Promise<boolean> {
     const { context, consumers } = this.#options;
-    context.lookAtAllSoon();
+    context.maintainAllSoon();
     return (await Promise.all(consumers.map((consumer) => consumer.reclaim(dead)))).every((isDone) => isDone);
   }
 }

@@ -23,7 +23,7 @@ import {
   timesOf,
   timestamp,
 } from '../../records/record-fields.ts';
-import { madeBefore } from '../../records/request-marks.ts';
+import { madeBefore } from '../../records/request-keys.ts';
 import { slugOf } from '../../records/slug.ts';
 import { specField } from '../../records/spec-field.ts';
 import { refuseForeign } from '../../records/write-rules.ts';

@@ -3,7 +3,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { cronRunTask, triggeredExecution } from '../../../data/cron/cron-run-task.ts';
 import { cronJobBeyondPlan } from '../../../resources/plan-gates.ts';
 import { type Family, operation } from '../../http/operation.ts';
-import { cutWholeList, wholeListQuery } from '../../http/pagination.ts';
+import { optionalPage, optionalPageQuery } from '../../http/pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../../http/query.ts';
 import { cachedObjects, find, findToRead, idOf } from '../../records/lookup.ts';
 import { newSlug } from '../../records/record-fields.ts';
@@ -54,7 +54,7 @@ export const cronJobs: Family = {
       query: z.object({
         search: querySearch.optional().describe('Part of the name, slug or URL.'),
         isActive: queryBoolean.optional().describe('Only those that are active, or not.'),
-        ...wholeListQuery,
+        ...optionalPageQuery,
       }),
       answer: {
         status: 200,
@@ -66,7 +66,7 @@ export const cronJobs: Family = {
         const jobs = cachedObjects(call, 'HttpCronJob')
           .filter(({ metadata, spec }) => matchesText(search, spec.name, metadata.name, spec.url))
           .filter(({ spec }) => isActive === undefined || spec.enabled === isActive);
-        return { cronJobs: await toItems(cutWholeList(byName(jobs), pages, maxListed), call) };
+        return { cronJobs: await toItems(optionalPage(byName(jobs), pages, maxListed), call) };
       },
     }),
     operation({

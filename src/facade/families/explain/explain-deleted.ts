@@ -1,7 +1,7 @@
 import { applicationTotals, webhookOrganization } from '../../../core/webhook.ts';
 import { skippedCount } from '../../../data/replays/replay-run.ts';
 import type { Call } from '../../http/operation.ts';
-import { type DeletableKind, mayHaveHistory, pastNameOf, wasDeleted } from '../../records/deleted-ids.ts';
+import { type DeletableKind, deletedNameOf, mayHaveHistory, wasDeleted } from '../../records/deleted-ids.ts';
 import { type FilterKind, hasHistory, shownAs } from '../../records/filter-ids.ts';
 import { nouns } from '../../records/nouns.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
@@ -48,9 +48,9 @@ async function pastOf(call: Call, kind: DeletableKind, id: string): Promise<Past
     case 'WebhookEventType':
       return { name: await sourceNameIn(call, webhookOrganization(org), id), steps: [] };
     case 'WebhookApplication':
-      return { name: await pastNameOf(call, kind, id), steps: [await messagesStep(call, applicationTotals(id))] };
+      return { name: await deletedNameOf(call, kind, id), steps: [await messagesStep(call, applicationTotals(id))] };
     case 'WebhookEndpoint':
-      return { name: await pastNameOf(call, kind, id), steps: [await messagesStep(call, id)] };
+      return { name: await deletedNameOf(call, kind, id), steps: [await messagesStep(call, id)] };
     case 'Replay':
       return await pastReplay(call, id);
     default:

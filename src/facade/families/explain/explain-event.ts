@@ -3,7 +3,7 @@ import type { DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
-import { wholePayloadMemory } from '../../http/request-memory.ts';
+import { fullPayloadMemory } from '../../http/request-memory.ts';
 import { unreachedBy } from '../messages/unreached.ts';
 import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { subscriptionsUnreachedBy } from '../webhooks/messages/unreached-subscriptions.ts';
@@ -19,7 +19,7 @@ const maxShown = 30;
 export async function explainEvent(call: Call, id: string): Promise<Explanation | null> {
   const { messages, webhookMessages } = call.services;
   const org = call.caller.organization.id;
-  await call.hold(wholePayloadMemory);
+  await call.hold(fullPayloadMemory);
   const event = await messages.event(org, id);
   if (event !== null) return await ofSource(call, event);
   const [sent, stored] = await Promise.all([webhookMessages.event(org, id), messages.event(webhookOrganization(org), id)]);

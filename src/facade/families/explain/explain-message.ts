@@ -5,7 +5,7 @@ import type { AttemptView, Cancellation, DeliveryView, EventView } from '../../.
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
-import { wholePayloadMemory } from '../../http/request-memory.ts';
+import { fullPayloadMemory } from '../../http/request-memory.ts';
 import { isoTime } from '../../records/record-fields.ts';
 import { sentFormStep, signedTarget } from '../shared/sent-form.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
@@ -49,7 +49,7 @@ interface Message extends Goal {
 export async function explainMessage(call: Call, id: string): Promise<Explanation | null> {
   const { messages, webhookMessages } = call.services;
   const org = call.caller.organization.id;
-  await call.hold(wholePayloadMemory);
+  await call.hold(fullPayloadMemory);
   const delivery = await messages.delivery(org, id);
   if (delivery !== null) {
     const [attempts, event] = await Promise.all([messages.attempts(org, id), messages.event(org, delivery.eventId)]);

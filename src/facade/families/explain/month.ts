@@ -8,7 +8,7 @@ export async function monthOfOrganization({ services, caller }: Call): Promise<{
   const { id: org, monthlyMessages } = caller.organization;
   if (monthlyMessages === null) return null;
   const nowMs = services.clock.now();
-  const { messages: left } = await services.intake.left({ org, receivedAtMs: nowMs, mark: null, windowMs: 0, monthlyMessages });
+  const { messages: left } = await services.intake.remainder({ org, receivedAtMs: nowMs, mark: null, windowMs: 0, monthlyMessages });
   const month = monthOf(nowMs);
   const endsAt = isoTime(endOfMonthMs(nowMs));
   const data = { month, monthlyMessages, left, endsAt };

@@ -1,7 +1,7 @@
 import type { ConnectedProcess } from '../../../data/membership/connected-processes.ts';
 import type { PoolReport } from '../../../data/membership/pool-reports.ts';
 import { type KnownWorker, type KnownWorkers, workerLifetimeMs } from '../../../data/membership/worker-directory.ts';
-import type { QueueFigures } from '../../../data/queue/delivery-queue.ts';
+import type { QueueStats } from '../../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../../redis/server-facts.ts';
 
 /** The problem, and the operator's remedy. */
@@ -116,7 +116,7 @@ export function processWarnings(processes: readonly ConnectedProcess[], layout: 
   ];
 }
 
-export function shardWarnings(figures: readonly QueueFigures[]): Warning[] {
+export function shardWarnings(figures: readonly QueueStats[]): Warning[] {
   return figures.flatMap(({ outboxEntries, outboxAgeMs }, shard) =>
     outboxEntries === 0 || outboxAgeMs < longOutboxMs
       ? []

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import { isPosthornError } from '../../../core/errors.ts';
 import type { PoolReport } from '../../../data/membership/pool-reports.ts';
 import type { KnownWorker, KnownWorkers } from '../../../data/membership/worker-directory.ts';
-import { poolOfWorker } from '../../../data/shard/pool-mark.ts';
+import { poolOfWorker } from '../../../data/shard/pool-suffix.ts';
 import type { InstallationReader } from '../../http/installation-reader.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { isoTime, isoTimeOrNull, timestamp } from '../../records/record-fields.ts';

@@ -85,9 +85,9 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
 }
 
 /** `change` takes any object, so a field that the record does not have is not one that this body does not have. */
-async function validated(plan: ChangePlan, call: Call, change: unknown): ReturnType<ChangePlan['judge']> {
+async function validated(plan: ChangePlan, call: Call, change: unknown): ReturnType<ChangePlan['validate']> {
   try {
-    return await plan.judge(call, change);
+    return await plan.validate(call, change);
   } catch (error) {
     if (!isPosthornError(error, 'UNKNOWN_FIELD')) throw error;
     throw new PosthornError('VALIDATION_FAILED', error.message, { details: error.details });

@@ -14,7 +14,7 @@ import {
 } from '../../http/pagination.ts';
 import { queryInteger, queryList, timeRangeQuery } from '../../http/query.ts';
 import { filterIds, unknownId } from '../../records/filter-ids.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../shared/message-filters.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, turnAndSignal } from '../shared/message-filters.ts';
 import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const farthest = 10_000;
@@ -75,7 +75,7 @@ export const listDeliveries = operation({
     const found = await call.services.messages.deliveries(call.caller.organization.id, filter, {
       limit,
       cursor: start,
-      ...takingTurns(call),
+      ...turnAndSignal(call),
     });
     return { data: found.items.map(deliveryToRecord), pagination: scannedPagination(found) };
   },

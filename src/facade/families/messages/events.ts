@@ -6,8 +6,8 @@ import type { EventFilter, EventView } from '../../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../http/pagination.ts';
 import { queryFlag, queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
-import { payloadPieceMemory, wholePayloadMemory } from '../../http/request-memory.ts';
-import { StreamedAnswer, wholePieces } from '../../http/streamed-answer.ts';
+import { fullPayloadMemory, payloadPieceMemory } from '../../http/request-memory.ts';
+import { completePieces, StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterIds } from '../../records/filter-ids.ts';
 import { isoTime, isoTimeOrNull, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
 import {
@@ -16,7 +16,7 @@ import {
   messageFilterOf,
   namedQuery,
   outcomeParameters,
-  takingTurns,
+  turnAndSignal,
   whereQuery,
 } from '../shared/message-filters.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
@@ -138,7 +138,7 @@ export const events: Family = {
           where,
           ...timeRange(from, to),
         };
-        const page = { limit, cursor, ...takingTurns(call) };
+        const page = { limit, cursor, ...turnAndSignal(call) };
         const found = await call.services.messages.events(call.caller.organization.id, filter, page);
         return { data: found.items.map((event) => toItem(event, call)), pagination: scannedPagination(found) };
       },
@@ -154,7 +154,7 @@ export const events: Family = {
       handle: async (call): Promise<z.input<typeof record>> => {
         const { services, caller, params } = call;
         const { id = '' } = params;
-        await call.hold(wholePayloadMemory);
+        await call.hold(fullPayloadMemory);
         const event = await services.messages.event(caller.organization.id, id);
         if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
@@ -188,7 +188,7 @@ export const events: Family = {
           'Content-Disposition': `attachment; filename="${id}"`,
           'X-Content-Type-Options': 'nosniff',
         };
-        return new StreamedAnswer(headers, wholePieces(payload.pieces, payloadGone));
+        return new StreamedAnswer(headers, completePieces(payload.pieces, payloadGone));
       },
     }),
   ],

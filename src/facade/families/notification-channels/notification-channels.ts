@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
-import { wholeListQuery } from '../../http/pagination.ts';
+import { optionalPageQuery } from '../../http/pagination.ts';
 import { queryBoolean } from '../../http/query.ts';
 import { idOf } from '../../records/lookup.ts';
 import {
@@ -75,7 +75,7 @@ export const notificationChannels = resourceFamily(
     query: z.object({
       type: type.optional(),
       enabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
-      ...wholeListQuery,
+      ...optionalPageQuery,
     }),
     examples: {
       create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { cachedObjects } from '../../records/lookup.ts';
-import { itemKey, madeUnder, placeUnder } from '../../records/request-marks.ts';
+import { indexInRequest, itemKey, madeUnder } from '../../records/request-keys.ts';
 import { slugOf } from '../../records/slug.ts';
 import type { WriteTransaction } from '../../records/write-transaction.ts';
 import type { KnownRoutes, RouteStep } from './route-import-plan.ts';
@@ -37,7 +37,7 @@ export class RouteImportWrites implements KnownRoutes {
   there(): Route[] {
     const routes = cachedObjects(this.#call, 'Route');
     return this.#call.idempotency?.isTakenOver === true
-      ? routes.filter((route) => placeUnder(this.#call, this.#mark, route) === null)
+      ? routes.filter((route) => indexInRequest(this.#call, this.#mark, route) === null)
       : routes;
   }
 

@@ -6,7 +6,7 @@ import { WriteTransaction } from '../../records/write-transaction.ts';
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
 import { RouteImportWrites } from './route-import-write.ts';
-import { routeWritesLookAt } from './route-spec.ts';
+import { kindsReadByRouteWrites } from './route-spec.ts';
 
 const routeResult = z.object({
   id: z.string().nullable().describe('null in a dry run, where the route is not there yet.'),
@@ -45,7 +45,7 @@ export const routeImportOperation: Operation = operation({
   errors: ['FIELD_MANAGED', 'CONFLICT'],
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
-    const { plan, written } = await WriteTransaction.run(call, { reads: routeWritesLookAt, isImport: true }, async (write) => {
+    const { plan, written } = await WriteTransaction.run(call, { reads: kindsReadByRouteWrites, isImport: true }, async (write) => {
       const writes = await RouteImportWrites.begin(call, write);
       const planned = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
       if (planned.errors.length > 0) await write.rollBack();

@@ -18,7 +18,7 @@ const circuitSchema = kinds.Route.spec.shape.circuit.unwrap();
 const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afterAttempts.parse(undefined);
 
 /** References of a route, and other routes: a writer needs their current state. */
-export const routeWritesLookAt = [
+export const kindsReadByRouteWrites = [
   'Route',
   'Source',
   'Destination',

@@ -31,7 +31,7 @@ import { routeExportOperation } from './route-export.ts';
 import { routeFailedSamples } from './route-failures.ts';
 import { routeImportOperation } from './route-import.ts';
 import { notificationRecord, notificationsToRecord } from './route-notifications.ts';
-import { routeToSpec, routeWritesLookAt } from './route-spec.ts';
+import { kindsReadByRouteWrites, routeToSpec } from './route-spec.ts';
 
 const spec = kinds.Route.spec.shape;
 const failover = spec.failover.unwrap().shape;
@@ -148,7 +148,7 @@ const family = resourceFamily(
     toItem,
     toRecord,
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
-    writesLookAt: routeWritesLookAt,
+    writesRead: kindsReadByRouteWrites,
   },
   [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations, routeFailedSamples],
 );

@@ -11,7 +11,7 @@ import type { Call } from '../../http/operation.ts';
 import { queryTime } from '../../http/query.ts';
 import { unknownId } from '../../records/filter-ids.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
-import { messageFilterOf, takingTurns } from './message-filters.ts';
+import { messageFilterOf, turnAndSignal } from './message-filters.ts';
 import { inFilterWords, sentIds, sentOutcome, wrongInFilter } from './sent-filter.ts';
 
 /** The cancel of deliveries and of messages to endpoints, in the words of both. */
@@ -165,7 +165,7 @@ export async function cancelByFilter(
   for (let pages = 0; pages < maxPages; pages++) {
     if (pages > 0 && (performance.now() - beganMs > longestMs || !(await hasPaid(call)))) break;
     throwIfAbandoned(call.signal);
-    const page = { limit: perPage, ...(cursor !== undefined && { cursor }), ...takingTurns(call) };
+    const page = { limit: perPage, ...(cursor !== undefined && { cursor }), ...turnAndSignal(call) };
     const { items, nextCursor, scanned } = await inFilterWords(() => list(filter, page));
     done.matched += items.length;
     done.scanned += scanned;

@@ -77,6 +77,6 @@ export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter
 }
 
 /** What a page needs to yield in its request, and to end with it. */
-export function takingTurns({ turn, signal }: Pick<Call, 'turn' | 'signal'>): Pick<Call, 'turn' | 'signal'> {
+export function turnAndSignal({ turn, signal }: Pick<Call, 'turn' | 'signal'>): Pick<Call, 'turn' | 'signal'> {
   return { turn, signal };
 }

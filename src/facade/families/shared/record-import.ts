@@ -12,9 +12,9 @@ import { mapConcurrently } from '../../records/concurrently.ts';
 import { byName, cachedObjects } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
-import { itemKey, madeUnder } from '../../records/request-marks.ts';
+import { itemKey, madeUnder } from '../../records/request-keys.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
-import { judgeChange, judgeNew, writeChange, writeNew } from '../../records/resource-writes.ts';
+import { validateChange, validateNew, writeChange, writeNew } from '../../records/resource-writes.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from '../../records/slug.ts';
 import { refuseContradictions } from '../../records/synonyms.ts';
 import { refuseBeyondLimit } from '../../records/write-rules.ts';
@@ -55,7 +55,7 @@ const importedRecord = z
   .meta({ type: 'object', properties: {}, additionalProperties: {} });
 
 /** Result of one record. */
-interface Judged {
+interface RecordResult {
   name: string;
   outcome: Outcome;
   error?: PosthornError;
@@ -103,10 +103,10 @@ export function importOperation<K extends ServedKind>(imported: Imported<K>): Op
     answer: { status: 200, description: 'The result for each record.', schema: result },
     handle: async (call) => {
       const { [collection]: records, conflictStrategy, validateOnly = false } = bodySchema.loose().parse(call.body);
-      const judged = await WriteTransaction.run(call, { reads: definition.writesLookAt, isImport: true }, (write) =>
+      const results = await WriteTransaction.run(call, { reads: definition.writesRead, isImport: true }, (write) =>
         new RecordImport(imported, call, write, conflictStrategy, validateOnly).run(z.array(importedRecord).parse(records)),
       );
-      return answerOf(judged);
+      return answerOf(results);
     },
   });
 }
@@ -143,7 +143,7 @@ class RecordImport<K extends ServedKind> {
   }
 
   /** In the order of the records. Those of one slug are taken one after the other, so that the later ones see the earlier. */
-  async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
+  async run(records: readonly Record<string, unknown>[]): Promise<RecordResult[]> {
     const { idempotency } = this.#call;
     if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, this.#definition.kind, idempotency.mark));
     const numbered: { record: Record<string, unknown>; index: number; slug: string }[] = [];
@@ -152,18 +152,18 @@ class RecordImport<K extends ServedKind> {
       numbered.push({ record, index, slug: slugIn(record) ?? this.#slugOfName(record) ?? `#${index}` });
     }
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
-    const judged: Judged[] = [];
+    const results: RecordResult[] = [];
     await mapConcurrently(groups, async (group) => {
       for (const { record, index } of group) {
         await this.#call.turn.rest();
         if (this.#validateOnly) throwIfAbandoned(this.#call.signal);
-        judged[index] = await this.#judge(record, index);
+        results[index] = await this.#importOne(record, index);
       }
     });
-    return judged;
+    return results;
   }
 
-  async #judge(raw: Record<string, unknown>, index: number): Promise<Judged> {
+  async #importOne(raw: Record<string, unknown>, index: number): Promise<RecordResult> {
     const name = typeof raw['name'] === 'string' ? raw['name'] : (slugIn(raw) ?? `record ${index + 1}`);
     try {
       const record: Record<string, unknown> = parseBody(this.#schema, raw, {
@@ -182,7 +182,7 @@ class RecordImport<K extends ServedKind> {
     }
   }
 
-  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<Judged, 'name'>> {
+  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<RecordResult, 'name'>> {
     const call = this.#call;
     const { namespace } = call.caller.organization;
     const made = this.#made.get(index);
@@ -228,7 +228,7 @@ class RecordImport<K extends ServedKind> {
     refuseBeyondLimit(this.#call, this.#definition.kind, this.#count + 1);
     this.#count++;
     try {
-      if (this.#validateOnly) await judgeNew(definition, this.#call, record);
+      if (this.#validateOnly) await validateNew(definition, this.#call, record);
       else await writeNew(definition, this.#call, this.#write, slug, record, mark);
     } catch (error) {
       this.#count--;
@@ -239,7 +239,7 @@ class RecordImport<K extends ServedKind> {
 
   async #overwrite(definition: Definition<K>, slug: string, record: Record<string, unknown>): Promise<void> {
     if (!this.#validateOnly) await writeChange(definition, this.#call, this.#write, slug, record);
-    else if (!this.#planned.has(slug)) await judgeChange(definition, this.#call, slug, record);
+    else if (!this.#planned.has(slug)) await validateChange(definition, this.#call, slug, record);
   }
 
   /** The slug that a record without one gets. */
@@ -256,8 +256,8 @@ function slugIn({ slug }: Record<string, unknown>): string | null {
   return typeof slug === 'string' ? slug : null;
 }
 
-function answerOf(judged: readonly Judged[]): z.input<typeof result> {
-  const of = (outcome: Outcome): string[] => judged.filter((each) => each.outcome === outcome).map(({ name }) => name);
+function answerOf(results: readonly RecordResult[]): z.input<typeof result> {
+  const of = (outcome: Outcome): string[] => results.filter((each) => each.outcome === outcome).map(({ name }) => name);
   const details = { imported: of('imported'), skipped: of('skipped'), overwritten: of('overwritten'), failed: of('failed') };
   return {
     success: details.failed.length === 0,
@@ -268,7 +268,7 @@ function answerOf(judged: readonly Judged[]): z.input<typeof result> {
       failed: details.failed.length,
     },
     details,
-    errors: judged.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, code: error.code, message: error.message }])),
-    warnings: judged.flatMap(({ warnings = [] }) => warnings),
+    errors: results.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, code: error.code, message: error.message }])),
+    warnings: results.flatMap(({ warnings = [] }) => warnings),
   };
 }

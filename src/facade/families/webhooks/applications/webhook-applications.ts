@@ -10,7 +10,7 @@ import { declaredId } from '../../../records/lookup.ts';
 import { atVersion, changeVersioned, tagged } from '../../../records/record-versions.ts';
 import { specField } from '../../../records/spec-field.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
-import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
+import { isManagedAsDesired, refuseManaged } from '../shared/managed.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 
 const { externalId, name, metadata, isDisabled, disabledReason, disableAfterHours } = applicationFields;
@@ -109,7 +109,7 @@ export const webhookApplications: Family = {
         const { webhooks } = call.services;
         const current = await webhooks.applicationByExternalId(call.caller.organization.id, call.body.externalId);
         const isAsWanted =
-          current !== null && isManagedAsWanted('application', current, changedApplication(current, settingsOf(call.body)));
+          current !== null && isManagedAsDesired('application', current, changedApplication(current, settingsOf(call.body)));
         const { application, created } = isAsWanted
           ? { application: current, created: false }
           : await webhooks.upsertApplication({ ...newApplication(call, call.body), externalId: call.body.externalId });
@@ -164,7 +164,7 @@ export const webhookApplications: Family = {
           throw new PosthornError('VALIDATION_FAILED', 'externalId cannot be changed.', { details });
         }
         const change = settingsOf(rest);
-        const isAsWanted = isManagedAsWanted('application', current, changedApplication(current, change));
+        const isAsWanted = isManagedAsDesired('application', current, changedApplication(current, change));
         const changed = await changeVersioned(call, 'application', current, async (revision) =>
           isAsWanted ? current : await call.services.webhooks.updateApplication(current.org, current.id, change, revision),
         );

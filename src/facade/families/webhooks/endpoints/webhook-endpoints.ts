@@ -14,7 +14,7 @@ import { atVersion, changeVersioned, tagged } from '../../../records/record-vers
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { refuseThinWithoutAddress } from '../../shared/payload-form.ts';
 import { refuseHeadersElsewhere } from '../../shared/static-headers.ts';
-import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
+import { isManagedAsDesired, refuseManaged } from '../shared/managed.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
 import { sealedEndpointHeaders } from './endpoint-headers.ts';
 import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
@@ -174,7 +174,7 @@ export const webhookEndpoints: Family = {
         const headers = sent === undefined ? undefined : sealedEndpointHeaders(call, current, sent, current.headers);
         const signingKeyIfNone = needsKey(others) && current.signingKey === null ? newSealedKey(call, current.id) : undefined;
         const change = { ...endpointSettings(others), signingKeyIfNone, ...(headers !== undefined && { headers }) };
-        const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
+        const isAsWanted = isManagedAsDesired('endpoint', current, changedEndpoint(current, change));
         const changed = await changeVersioned(call, 'endpoint', current, async (revision) =>
           isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change, revision),
         );

@@ -9,7 +9,7 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryTime, timeRange } from '../../../http/query.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
-import { messageFilterOf, takingTurns } from '../../shared/message-filters.ts';
+import { messageFilterOf, turnAndSignal } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { messageFilter } from './message-narrowing.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
@@ -71,7 +71,7 @@ export const deadLetters: Family = {
         const found = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
           limit,
           cursor,
-          ...takingTurns(call),
+          ...turnAndSignal(call),
         });
         return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },

@@ -10,7 +10,7 @@ import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPaginationRecord, unknownIds } from '../../../http/pagination.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../../http/query.ts';
-import { wholePayloadMemory } from '../../../http/request-memory.ts';
+import { fullPayloadMemory } from '../../../http/request-memory.ts';
 import { StreamedAnswer } from '../../../http/streamed-answer.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
 import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
@@ -132,7 +132,7 @@ export const messageExport: Family = {
           'X-Content-Type-Options': 'nosniff',
         };
         const filter = await exportFilter(call);
-        if (type === 'events') await call.hold(wholePayloadMemory);
+        if (type === 'events') await call.hold(fullPayloadMemory);
         const columns = [...Object.keys(columnsOf[type].shape), ...(type === 'events' ? ['payload'] : [])];
         if (format === 'json') {
           const batches = rowsOf(call, filter, { limit: call.query.limit });
@@ -219,14 +219,14 @@ interface Part {
 /** Which entries `limit` records are; what comes meanwhile at the beginning of the list is not among them. */
 async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: number): Promise<Part & { nextCursor: string | null }> {
   let count = 0;
-  let looked = 0;
+  let scanned = 0;
   let first: Position | null = null;
   let end: { last: Position; cursor: () => string } | null = null;
   for await (const entry of entries) {
-    if (end !== null && isOver(entry, { count, limit, looked }))
+    if (end !== null && isOver(entry, { count, limit, scanned }))
       return { limit: Number.POSITIVE_INFINITY, first, last: end.last, nextCursor: end.cursor() };
     first ??= entry.at;
-    looked += entry.looked;
+    scanned += entry.scanned;
     if (count < limit) end = { last: entry.at, cursor: entry.cursor };
     count += entry.item === null ? 0 : 1;
   }
@@ -234,8 +234,8 @@ async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: numbe
 }
 
 /** Whether a file ends before the entry: it is full and there is another entry, or the scan ends. */
-function isOver(entry: ListedEntry<unknown>, { count, limit, looked }: { count: number; limit: number; looked: number }): boolean {
-  return (count === limit && entry.item !== null) || looked >= maxEntries;
+function isOver(entry: ListedEntry<unknown>, { count, limit, scanned }: { count: number; limit: number; scanned: number }): boolean {
+  return (count === limit && entry.item !== null) || scanned >= maxEntries;
 }
 
 /** The address is that of the request with another cursor. */
@@ -282,17 +282,17 @@ async function* inBatches<T>(
 ): Batches {
   let batch: T[] = [];
   let count = 0;
-  let looked = 0;
+  let scanned = 0;
   let end: (() => string) | null = null;
   for await (const entry of entries) {
     if (first !== null && isBefore(entry.at, first)) continue;
     const isBehind = last !== null && isBefore(last, entry.at);
-    if (isBehind || (end !== null && isOver(entry, { count, limit, looked }))) {
+    if (isBehind || (end !== null && isOver(entry, { count, limit, scanned }))) {
       yield* rowsOf(batch);
       return end?.() ?? null;
     }
     if (count < limit) end = entry.cursor;
-    looked += entry.looked;
+    scanned += entry.scanned;
     if (entry.item === null) continue;
     count += 1;
     batch.push(entry.item);

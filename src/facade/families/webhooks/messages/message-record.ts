@@ -167,7 +167,7 @@ export class MessageNames {
       applications: applicationIds.filter((id) => !applications.has(id)),
       endpoints: endpointIds.filter((id) => !endpoints.has(id)),
     };
-    const past = await services.webhooks.past(org, gone);
+    const past = await services.webhooks.deletedNames(org, gone);
     for (const id of gone.applications) this.#applications.set(id, past.get(id) ?? null);
     for (const id of gone.endpoints) this.#urls.set(id, past.get(id) ?? null);
   }

@@ -7,7 +7,7 @@ import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryList, timeRangeQuery } from '../../../http/query.ts';
 import { single } from '../../shared/envelope.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../../shared/message-filters.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, namedQuery, turnAndSignal } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { cancelMessages } from './message-cancel.ts';
 import { messageFilter } from './message-narrowing.ts';
@@ -71,7 +71,7 @@ export const outboundMessages: Family = {
         const found = await call.services.webhookMessages.messages(call.caller.organization.id, filter, {
           limit,
           cursor,
-          ...takingTurns(call),
+          ...turnAndSignal(call),
         });
         return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },

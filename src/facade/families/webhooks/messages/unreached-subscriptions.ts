@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { unmetLabels } from '../../../../core/label-filters.ts';
 import { readLargePayload } from '../../../../core/large-json.ts';
 import { throwIfAbandoned } from '../../../../core/loop-turns.ts';
-import { filtersTakeTooLong, type JudgeOfEvent, SubscriptionMatcher } from '../../../../data/webhooks/subscription-matcher.ts';
+import { type EventMatcher, filtersTakeTooLong, SubscriptionMatcher } from '../../../../data/webhooks/subscription-matcher.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from '../../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../../http/operation.ts';
@@ -84,7 +84,7 @@ interface Candidate {
 export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): Promise<z.input<typeof unreachedSubscriptions>> {
   const { event, messages } = found;
   const { candidates, isComplete } = await candidatesOf(call, event);
-  const judge = await judgeOf(call, found);
+  const matcher = await matcherOf(call, found);
   const byEndpoint = Map.groupBy(messages, ({ endpointId }) => endpointId);
   const knowsAllMessages = event.messageCount <= messages.length;
   const byReason: Partial<Record<Reason, number>> = {};
@@ -93,7 +93,7 @@ export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): P
     await call.turn.rest();
     throwIfAbandoned(call.signal);
     const own = byEndpoint.get(candidate.endpoint.id);
-    const row = own === undefined ? await rowOf(candidate, event, judge, knowsAllMessages) : rowOfMessages(candidate, own);
+    const row = own === undefined ? await rowOf(candidate, event, matcher, knowsAllMessages) : rowOfMessages(candidate, own);
     if (row === null) continue;
     byReason[row.reason] = (byReason[row.reason] ?? 0) + 1;
     if (rows.length < maxShown) rows.push(row);
@@ -169,19 +169,19 @@ function reasonOfMessage({ status, lastErrorType, attempts, waitingFor }: Webhoo
 }
 
 /** Null: where not all messages are known, it may have got one. */
-async function rowOf(candidate: Candidate, event: WebhookEventView, judge: JudgeRow, knowsAllMessages: boolean): Promise<Row | null> {
+async function rowOf(candidate: Candidate, event: WebhookEventView, matcher: MatchRow, knowsAllMessages: boolean): Promise<Row | null> {
   const { subscription, endpoint, application } = candidate;
   const isLater = ({ updatedAtMs }: { updatedAtMs: number }): boolean => updatedAtMs >= event.createdAtMs;
-  const judged = await judgedRow(candidate, event, judge);
+  const matched = await matchedRow(candidate, event, matcher);
   // What did not exist then cannot have had another reason.
   const changedSince =
-    judged.reason !== 'created_after' && [subscription, endpoint, application].some((each) => each !== null && isLater(each));
-  const row = { ...judged, changedSince };
+    matched.reason !== 'created_after' && [subscription, endpoint, application].some((each) => each !== null && isLater(each));
+  const row = { ...matched, changedSince };
   const isSure = row.reason !== 'matches_now' && !changedSince;
   return knowsAllMessages || isSure ? row : null;
 }
 
-async function judgedRow(candidate: Candidate, event: WebhookEventView, judge: JudgeRow): Promise<Row> {
+async function matchedRow(candidate: Candidate, event: WebhookEventView, matcher: MatchRow): Promise<Row> {
   const { subscription, endpoint, application } = candidate;
   if (event.applicationId !== null && event.applicationId !== endpoint.applicationId) return rowWith(candidate, 'other_application');
   if (subscription === null) return rowWith(candidate, 'no_subscription');
@@ -189,16 +189,16 @@ async function judgedRow(candidate: Candidate, event: WebhookEventView, judge: J
   if (!subscription.isEnabled) return rowWith(candidate, 'subscription_disabled');
   if (endpoint.isDisabled) return rowWith(candidate, 'endpoint_disabled', endpoint.disabledReason);
   if (application.isDisabled) return rowWith(candidate, 'application_disabled', application.disabledReason);
-  return await judge(candidate, subscription);
+  return await matcher(candidate, subscription);
 }
 
-type JudgeRow = (candidate: Candidate, subscription: WebhookSubscription) => Promise<Row>;
+type MatchRow = (candidate: Candidate, subscription: WebhookSubscription) => Promise<Row>;
 
 /** Evaluates like an event that is sent: within the same bounds of work. */
-async function judgeOf(call: Call, { event, payload }: FoundEvent): Promise<JudgeRow> {
+async function matcherOf(call: Call, { event, payload }: FoundEvent): Promise<MatchRow> {
   const { labels, metadata, typeName: type } = event;
-  let judge: JudgeOfEvent | null = null;
-  const judgeOfPayload = async (whole: Buffer): Promise<JudgeOfEvent> => {
+  let matcher: EventMatcher | null = null;
+  const matcherOfPayload = async (whole: Buffer): Promise<EventMatcher> => {
     const data = await call.turn.run(readLargePayload(whole), call.signal);
     return new SubscriptionMatcher().of({ type, data, labels, metadata }, call.turn, call.signal);
   };
@@ -209,10 +209,10 @@ async function judgeOf(call: Call, { event, payload }: FoundEvent): Promise<Judg
     if (filterExpression === null) return rowWith(candidate, 'matches_now');
     const withExpression = { expression: filterExpression };
     if (payload === null) return { ...rowWith(candidate, 'not_judged', 'the payload is not read here'), ...withExpression };
-    judge ??= await judgeOfPayload(payload);
-    const waiting = judge.before(subscription);
+    matcher ??= await matcherOfPayload(payload);
+    const waiting = matcher.before(subscription);
     if (waiting !== null) await waiting;
-    const { isMatch, error } = judge.judge(subscription);
+    const { isMatch, error } = matcher.match(subscription);
     if (isMatch) return rowWith(candidate, 'matches_now');
     const why = error === null ? 'expression_false' : error === filtersTakeTooLong ? 'not_judged' : 'expression_failed';
     return { ...rowWith(candidate, why, error), ...withExpression };

@@ -3,9 +3,9 @@ import { PosthornError } from '../../../../core/errors.ts';
 import { type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryList, timeRangeQuery } from '../../../http/query.ts';
-import { wholePayloadMemory } from '../../../http/request-memory.ts';
+import { fullPayloadMemory } from '../../../http/request-memory.ts';
 import { single } from '../../shared/envelope.ts';
-import { messageFilterOf, messageFilterParameters, namedQuery, takingTurns } from '../../shared/message-filters.ts';
+import { messageFilterOf, messageFilterParameters, namedQuery, turnAndSignal } from '../../shared/message-filters.ts';
 import { shownPayload } from '../../shared/payload-fields.ts';
 import { messageFilter } from './message-narrowing.ts';
 import { MessageNames, messageRecord, messageStatus, shownMessage } from './message-record.ts';
@@ -72,7 +72,7 @@ export const webhookEvents: Family = {
       handle: async (call) => {
         const { limit, cursor, status, ...narrowing } = call.query;
         const filter = { statuses: status, ...messageFilterOf(narrowing), ...(await messageFilter(call, narrowing)) };
-        const page = { limit, cursor, ...takingTurns(call) };
+        const page = { limit, cursor, ...turnAndSignal(call) };
         const found = await call.services.webhookMessages.events(call.caller.organization.id, filter, page);
         return { data: found.items.map((event) => toEventItem(event, call)), pagination: scannedPagination(found) };
       },
@@ -88,7 +88,7 @@ export const webhookEvents: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { services, caller, params } = call;
-        await call.hold(wholePayloadMemory);
+        await call.hold(fullPayloadMemory);
         const found = await services.webhookMessages.event(caller.organization.id, params['id'] ?? '');
         if (found === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const item = toEventItem(found.event, call);

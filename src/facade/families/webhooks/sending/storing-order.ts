@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../core/clock.ts';
 
 /** The part of one event in the order in which events are stored. */
-export interface StoringTurn {
+export interface StoringStep {
   /** Begins `run` once the event before has begun this step, or has ended. A claim comes before a count. */
   begin<T>(step: 'claim' | 'count', run: () => Promise<T>): Promise<T>;
   /** Begins `run`, which stores the event in `shard`, so that lists show the event after those before it. */
@@ -9,7 +9,7 @@ export interface StoringTurn {
 }
 
 /** The order of an event sent alone. */
-export const aloneInOrder: StoringTurn = { begin: (_, run) => run(), store: (_, run) => run() };
+export const unordered: StoringStep = { begin: (_, run) => run(), store: (_, run) => run() };
 
 interface Stored {
   shard: number;
@@ -17,7 +17,7 @@ interface Stored {
 }
 
 /** What the next event waits for. */
-class Place {
+class PendingEvent {
   readonly claim = Promise.withResolvers<void>();
   readonly count = Promise.withResolvers<void>();
   /** The last event up to this one that is stored; null: there is none. */
@@ -29,7 +29,7 @@ class Place {
  * need not wait for its end. Events with one idempotency key follow each other as a whole: the first one that is not refused is the one that is stored.
  */
 export class StoringOrder {
-  #last = new Place();
+  #last = new PendingEvent();
   readonly #ends = new Map<string, Promise<void>>();
   readonly #clock: Pick<Clock, 'sleep'>;
 
@@ -41,9 +41,9 @@ export class StoringOrder {
   }
 
   /** Runs `take` for the next event of the list. */
-  async next<T>(idempotencyKey: string | undefined, take: (turn: StoringTurn) => Promise<T>): Promise<T> {
+  async next<T>(idempotencyKey: string | undefined, take: (turn: StoringStep) => Promise<T>): Promise<T> {
     const before = this.#last;
-    const place = new Place();
+    const place = new PendingEvent();
     this.#last = place;
     const sameKey = idempotencyKey === undefined ? undefined : this.#ends.get(idempotencyKey);
     const turn = turnAt(place, before, this.#clock);
@@ -59,7 +59,7 @@ export class StoringOrder {
   }
 }
 
-function turnAt(place: Place, before: Place, clock: Pick<Clock, 'sleep'>): StoringTurn {
+function turnAt(place: PendingEvent, before: PendingEvent, clock: Pick<Clock, 'sleep'>): StoringStep {
   return {
     begin: async (step, run) => {
       await before[step].promise;

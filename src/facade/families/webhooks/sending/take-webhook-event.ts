@@ -15,9 +15,9 @@ import type { WebhookMatches } from '../../../../data/webhooks/webhook-matcher.t
 import { webhookTarget } from '../../../../data/webhooks/webhook-target.ts';
 import type { Call } from '../../../http/operation.ts';
 import { labelTexts } from '../shared/sent-labels.ts';
-import { answerBefore, answerToKeep, eventMark, firstAnswer, idempotencyMs } from './repeated-event.ts';
+import { answerBefore, answerToKeep, eventDedupKey, firstAnswer, idempotencyMs } from './repeated-event.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
-import { aloneInOrder, type StoringTurn } from './storing-order.ts';
+import { type StoringStep, unordered } from './storing-order.ts';
 
 const defaultPayloadLimitBytes = 1024 * 1024;
 const schemaDeadlineMs = 1500;
@@ -40,12 +40,12 @@ export async function takeWebhookEvent(
   call: Call,
   sent: SentEvent,
   payload: Buffer,
-  { place, turn }: { place: number; turn: StoringTurn } = { place: 0, turn: aloneInOrder },
+  { place, turn }: { place: number; turn: StoringStep } = { place: 0, turn: unordered },
 ): Promise<TakenEvent> {
   const { services, caller } = call;
   const org = caller.organization.id;
   const hop = hopOfRequest(call.sentHop);
-  const mark = eventMark(call, sent, place);
+  const mark = eventDedupKey(call, sent, place);
   const repeated = (answered: EventAnswer): TakenEvent => ({ answer: answered, isRepeated: sent.idempotencyKey !== undefined });
   const before = await answerBefore(call, mark);
   if (before !== null) return repeated(before);
@@ -153,7 +153,7 @@ async function matchesOf(call: Call, { id, name }: EventTypeRecord, { webhook, d
   let { total } = known;
   if (monthlyMessages !== null && !known.isCounted) {
     const receivedAtMs = services.clock.now();
-    const left = await services.intake.left({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
+    const left = await services.intake.remainder({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
     const atMost = left.messages;
     total = await services.sending.counter.total({ org, eventTypeId: id, narrowing: webhook, event, known, atMost, signal });
     if (total > atMost) {

@@ -8,7 +8,7 @@ export function refuseManaged(noun: string, { managedBy }: { managedBy: string |
 }
 
 /** Whether a custom resource keeps it and it has the desired form: it is not written then, as that could undo a later change from Git. Else as `refuseManaged`. */
-export function isManagedAsWanted<T extends { managedBy: string | null }>(noun: string, current: T, wanted: T): boolean {
+export function isManagedAsDesired<T extends { managedBy: string | null }>(noun: string, current: T, wanted: T): boolean {
   if (current.managedBy !== null && isDeepStrictEqual(wanted, current)) return true;
   refuseManaged(noun, current);
   return false;

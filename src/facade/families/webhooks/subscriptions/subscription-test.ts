@@ -58,9 +58,9 @@ export const testSubscription = operation({
     if (criteria.filterExpression !== null) compileCelFilter(criteria.filterExpression);
     const labels = labelTexts(sent.labels);
     const data = await call.turn.run(readLargePayload(await samplePayloadText(call)), call.signal);
-    const judge = new SubscriptionMatcher().of({ type, data, labels, metadata }, call.turn, call.signal);
-    await judge.before(criteria);
-    const { isMatch, error } = judge.judge(criteria);
+    const matcher = new SubscriptionMatcher().of({ type, data, labels, metadata }, call.turn, call.signal);
+    await matcher.before(criteria);
+    const { isMatch, error } = matcher.match(criteria);
     return { success: true, matches: isMatch, error, labels: unmetLabels(criteria.labelFilters, criteria.labelFilterMode, labels) };
   },
 });

@@ -13,7 +13,7 @@ import { declaredId, idOf, resolve } from '../../../records/lookup.ts';
 import { atVersion, changeVersioned, tagged } from '../../../records/record-versions.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { eventTypeKey, namedEventType } from '../event-types/event-type-lookup.ts';
-import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
+import { isManagedAsDesired, refuseManaged } from '../shared/managed.ts';
 import { bulkSubscriptionBody, newSubscriptionBody, subscriptionChangeBody } from './subscription-fields.ts';
 import { subscriptionRecord, subscriptionRecords, toSubscription } from './subscription-record.ts';
 import { testSubscription } from './subscription-test.ts';
@@ -156,7 +156,7 @@ export const webhookSubscriptions: Family = {
           refuseOther('eventTypeId', idOf(await namedEventType(call, eventTypeId)), current.eventTypeId);
         }
         const change = await checkedSettings(call, rest, current);
-        const isAsWanted = isManagedAsWanted('subscription', current, changedSubscription(current, change));
+        const isAsWanted = isManagedAsDesired('subscription', current, changedSubscription(current, change));
         const changed = await changeVersioned(call, 'subscription', current, async (revision) =>
           isAsWanted ? current : await call.services.webhooks.updateSubscription(current.org, current.id, change, revision),
         );
