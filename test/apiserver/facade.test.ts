@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { configurationKinds, kindPath, type SecretObject } from '../../src/resources/kinds.ts';
+import { configurationKinds, type Kind, kindPath } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { collectionPath } from '../../src/store/kubernetes/wire.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { describeApiKeys } from '../facade/suites/api-keys.ts';
@@ -71,23 +72,27 @@ async function start(behind: CompleteStore = store): Promise<FacadeWorld> {
   return {
     ...world,
     stop: async () => {
-      await removeAll();
+      // Its controllers would reconcile what refers to each removed object.
       await world.stop();
+      await Promise.all(namespaced.map((kind) => removeAll(kind)));
+      // The garbage collector would come to them at some later time.
+      await removeAll('Secret', managedByPosthorn);
     },
   };
 }
 
-async function removeAll(): Promise<void> {
-  for (const kind of namespaced)
-    await eventually(async () => {
-      const { items } = await store.list(kind);
-      await Promise.all(items.map(({ metadata: { name, namespace = '' } }) => store.delete(kind, { name, namespace })));
-      expect(items.length).toBe(0);
-    });
-  // The garbage collector would come to them at some later time.
-  const isOurs = ({ metadata: { labels } }: SecretObject): boolean => labels?.['app.kubernetes.io/managed-by'] === 'posthorn';
-  const secrets = (await store.list('Secret')).items.filter(isOurs);
-  await Promise.allSettled(secrets.map(({ metadata: { name, namespace } }) => store.delete('Secret', { name, namespace })));
+const managedByPosthorn = { label: 'app.kubernetes.io/managed-by', value: 'posthorn' };
+
+/** Objects of a kind in all namespaces; with a label: those with it. */
+async function removeAll(kind: Kind, label?: { label: string; value: string }): Promise<void> {
+  const query = { labelSelector: label && `${label.label}=${label.value}` };
+  await eventually(async () => {
+    const { items } = await store.list(kind);
+    const ours = items.filter(({ metadata: { labels } }) => label === undefined || labels?.[label.label] === label.value);
+    const namespaces = new Set(ours.map(({ metadata: { namespace } }) => namespace));
+    await Promise.all([...namespaces].map((namespace) => api.request('DELETE', collectionPath(kindPath(kind), namespace), { query })));
+    expect(ours.length).toBe(0);
+  });
 }
 
 const suites = {

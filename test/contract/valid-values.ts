@@ -83,10 +83,24 @@ function strings(schema: Schema, known: readonly string[]): fc.Arbitrary<string>
   const shortish = Math.min(maxLength, minLength + 24);
   return fc.oneof(
     ...some,
-    { weight: 4, arbitrary: fc.string({ minLength, maxLength: shortish }) },
-    { weight: 2, arbitrary: fc.string({ unit: 'binary', minLength, maxLength: shortish }) },
+    { weight: 6, arbitrary: anyText(minLength, shortish) },
     { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) },
   );
+}
+
+const textsOf = new Map<string, fc.Arbitrary<string>>();
+
+/** As with patterns. */
+function anyText(minLength: number, maxLength: number): fc.Arbitrary<string> {
+  const key = `${minLength} ${maxLength}`;
+  const known =
+    textsOf.get(key) ??
+    fc.oneof(
+      { weight: 2, arbitrary: fc.string({ minLength, maxLength }) },
+      { weight: 1, arbitrary: fc.string({ unit: 'binary', minLength, maxLength }) },
+    );
+  textsOf.set(key, known);
+  return known;
 }
 
 const formats: Readonly<Record<string, fc.Arbitrary<string>>> = {
