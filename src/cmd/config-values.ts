@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { isUsableUrl } from '../core/url-problem.ts';
 import { redisNodes } from '../redis/address.ts';
 import { hostPattern } from '../resources/host-pattern.ts';
 
@@ -74,7 +75,9 @@ export const redisUrl = z
   })
   .optional();
 
-export const proxyUrl = z.url({ protocol: /^https?$/ }).refine((url) => {
+const connectableUrl = z.url({ protocol: /^https?$/ }).refine(isUsableUrl, 'must not have port 0');
+
+export const proxyUrl = connectableUrl.refine((url) => {
   try {
     const { username, password } = new URL(url);
     return decodeURIComponent(username + password).length >= 0;
@@ -85,7 +88,7 @@ export const proxyUrl = z.url({ protocol: /^https?$/ }).refine((url) => {
 
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 
-export const storeEndpoint = z.url({ protocol: /^https?$/ }).optional();
+export const storeEndpoint = connectableUrl.optional();
 
 /** As POSTHORN_API_KEY has it. */
 export const adminApiKey = z

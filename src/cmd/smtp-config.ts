@@ -17,7 +17,11 @@ export const smtpEnvironment = {
     .optional()
     .describe('SMTP server for alerts by e-mail. Without it none are sent, and tests of such channels report it.')
     .meta(servedBy),
-  POSTHORN_SMTP_PORT: portNumber.optional().describe('Its port. Default: 587; with implicit TLS 465; without TLS 25.').meta(servedBy),
+  POSTHORN_SMTP_PORT: portNumber
+    .refine((port) => port > 0, 'must not be 0')
+    .optional()
+    .describe('Its port. Default: 587; with implicit TLS 465; without TLS 25.')
+    .meta(servedBy),
   POSTHORN_SMTP_TLS: z
     .enum(['starttls', 'implicit', 'off'])
     .default('starttls')

@@ -5,6 +5,7 @@ import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { isTimeZone } from '../core/time-zone.ts';
+import { urlProblem } from '../core/url-problem.ts';
 import { httpCronJob as definition } from '../resources/http-cron-job.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { cronJobBeyondPlan } from '../resources/plan-gates.ts';
@@ -34,7 +35,8 @@ export function compileCronJob(
     throw error;
   }
   if (!isTimeZone(spec.timeZone)) return refuse('InvalidTimeZone', 'spec.timeZone is not a time zone of the IANA database');
-  if (!URL.canParse(spec.url)) return refuse('InvalidURL', 'spec.url is not an absolute http or https URL');
+  const problem = urlProblem(spec.url);
+  if (problem !== null) return refuse('InvalidURL', `spec.url ${problem}`);
   const { schedule, timeZone, url, method, payload = '', timeoutMs, useStaticIp, enabled } = spec;
   const id = resourceId(definition.idPrefix, metadata);
   const context = recordSealingContext(organization.id, 'cronJob', id, 'headerValue');

@@ -12,6 +12,7 @@ import {
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { defaultSignatureScheme, signingSecretsFor, signingTexts } from '../core/signature-scheme.ts';
+import { urlProblem } from '../core/url-problem.ts';
 import { destination as definition } from '../resources/destination.ts';
 import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
@@ -43,7 +44,8 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   const { type, http } = spec;
   if (type !== 'http') return warehouseRefusal(spec);
   if (http === undefined) return { reason: 'Incomplete', message: 'spec.http is required for type http' };
-  if (!URL.canParse(http.url)) return { reason: 'InvalidUrl', message: 'spec.http.url is not a URL' };
+  const problem = urlProblem(http.url);
+  if (problem !== null) return { reason: 'InvalidUrl', message: `spec.http.url ${problem}` };
   const { signatureScheme = defaultSignatureScheme, signingSecretRef } = http;
   if (signatureScheme !== defaultSignatureScheme && signingSecretRef === undefined)
     return { reason: 'Incomplete', message: `spec.http.signatureScheme ${signatureScheme} needs spec.http.signingSecretRef` };

@@ -5,6 +5,7 @@ import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { listedSecrets, standardWebhooksSecretRule, standardWebhooksSecrets, tooManySecrets } from '../core/standard-webhooks-secrets.ts';
+import { urlProblem } from '../core/url-problem.ts';
 import { headerValue } from '../resources/http-header.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { notificationChannel as definition } from '../resources/notification-channel.ts';
@@ -88,7 +89,8 @@ function compileWebhook(
   secrets: readonly ChannelSecret[],
   seal: (field: ChannelSecret['field'], plain: string) => string,
 ): Compiled<ChannelRecord> {
-  if (webhook === undefined || !URL.canParse(webhook.url)) return refuse('InvalidUrl', 'spec.webhook.url is not a URL');
+  const problem = urlProblem(webhook?.url ?? '');
+  if (webhook === undefined || problem !== null) return refuse('InvalidUrl', `spec.webhook.url ${problem}`);
   const headers: { name: string; value: string }[] = [];
   for (const { header, value } of secrets) {
     if (header === undefined) continue;

@@ -4,6 +4,7 @@ import { costlyKeyProblem } from '../core/private-keys.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
 import { serviceAccountIn } from '../core/service-account.ts';
+import { urlProblem } from '../core/url-problem.ts';
 import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
@@ -19,7 +20,8 @@ interface WarehouseInputs {
 /** Refusals of a warehouse that need no secrets. */
 export function warehouseRefusal({ type, s3, r2, gcs, azureBlob, warehouse }: Spec): Refusal | null {
   if ((s3 ?? r2 ?? gcs ?? azureBlob) === undefined) return { reason: 'Incomplete', message: `spec has no settings for type ${type}` };
-  if (r2 !== undefined && !URL.canParse(r2.endpoint)) return { reason: 'InvalidUrl', message: 'spec.r2.endpoint is not a URL' };
+  const endpointProblem = r2 === undefined ? null : urlProblem(r2.endpoint);
+  if (endpointProblem !== null) return { reason: 'InvalidUrl', message: `spec.r2.endpoint ${endpointProblem}` };
   if (r2 !== undefined && warehouse?.identity === 'platform')
     return { reason: 'InvalidCredentials', message: 'spec.warehouse.identity cannot be platform with type r2' };
   const { problem } = readFieldMapping(rulesOf(warehouse));

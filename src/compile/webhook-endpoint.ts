@@ -7,6 +7,7 @@ import type { Keyring } from '../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { defaultSignatureScheme, type NamedSigningKey, type SignatureScheme, signingSecretsFor } from '../core/signature-scheme.ts';
 import type { SuccessStatus } from '../core/success-status.ts';
+import { urlProblem } from '../core/url-problem.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { webhookEndpoint as definition } from '../resources/webhook-endpoint.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
@@ -79,7 +80,8 @@ const withoutEndMs = Date.parse('9999-12-31T23:59:59Z');
 
 /** Refusals that need no secret. */
 export function webhookEndpointRefusal({ url }: { url: string }, allowsInsecureUrls: boolean): Refusal | null {
-  if (!URL.canParse(url)) return { reason: 'InvalidUrl', message: 'spec.url is not a URL' };
+  const problem = urlProblem(url);
+  if (problem !== null) return { reason: 'InvalidUrl', message: `spec.url ${problem}` };
   if (allowsInsecureUrls || new URL(url).protocol === 'https:') return null;
   return { reason: 'InsecureUrl', message: 'spec.url must be an https URL; the installation does not allow http' };
 }

@@ -35,3 +35,11 @@ test('a part of an owner leaves something for its siblings', () => {
   expect(fill(() => shares.take('b', 1, 'p'))).toBe(12);
   expect(shares.open).toBe(4 + 8 + 12);
 });
+
+test('what a part gives back while others leave its owner less goes to a sibling that holds less', () => {
+  const shares = new OpenShares({ all: 32, ofOwner: 8 });
+  const [first, second] = ['a', 'b', 'c', 'd', 'e'].map((owner) => [owner, fill(() => shares.take(owner, 1, 'p'))]).slice(0, 2);
+  expect([first, second, shares.open]).toEqual([['a', 6], ['b', 6], 27]);
+  shares.giveBack('a', 3, 'p');
+  expect([fill(() => shares.take('a', 1, 'p')), fill(() => shares.take('a', 1, 'q'))]).toEqual([2, 1]);
+});

@@ -9,7 +9,8 @@ interface Owner {
 
 /**
  * Counts what is open at a time (requests, bytes), by its owner, so that no owner takes all of it. An owner gets more of the last quarter only while it holds
- * less than is free, so that something is left for the next owner. The parts of an owner share what it may have in the same way.
+ * less than is free, so that something is left for the next owner. The parts of an owner share what it may have in the same way: its share, or what it has
+ * and would get now, while others leave it less.
  */
 export class OpenShares {
   readonly #all: number;
@@ -50,7 +51,8 @@ export class OpenShares {
     if (!this.#hasRoom(owner, amount)) return false;
     const own = this.#owners.get(owner) ?? { held: 0, parts: new Map() };
     const ofPart = part === null ? 0 : (own.parts.get(part) ?? 0);
-    if (part !== null && !isAvailable({ all: this.#ofOwner, open: own.held }, amount, ofPart)) return false;
+    if (part !== null && !isAvailable({ all: own.held + Math.max(amount, this.#roomFor(own.held)), open: own.held }, amount, ofPart))
+      return false;
     if (own.held === 0) this.#owners.set(owner, own);
     if (part !== null) own.parts.set(part, ofPart + amount);
     own.held += amount;
@@ -77,6 +79,16 @@ export class OpenShares {
     const ofPart = (own.parts.get(part) ?? 0) - amount;
     if (ofPart > 0) own.parts.set(part, ofPart);
     else own.parts.delete(part);
+  }
+
+  /** How many an owner that holds so many would get, one by one. */
+  #roomFor(held: number): number {
+    const ofShare = this.#ofOwner - held;
+    if (this.#all === Number.POSITIVE_INFINITY) return ofShare;
+    const free = this.#all - this.#open;
+    const open = Math.max(0, Math.ceil(free - this.#all * keptPart));
+    const kept = Math.max(0, Math.ceil((free - open - (held + open)) / 2));
+    return Math.min(ofShare, open + kept);
   }
 
   #hasRoom(owner: string, amount: number): boolean {

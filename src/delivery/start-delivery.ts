@@ -276,7 +276,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   };
   const cronRunner = new CronRunner({
     ...cron,
-    bell: new CronDoorbell({ blocking: openBlocking(), prefix, pool }),
+    bell: new CronDoorbell({ redis, blocking: openBlocking(), prefix, pool }),
     worker: id,
     logger,
     backoff: backoffs.watch(),

@@ -68,7 +68,7 @@ export function describeRedis(url: string): string {
 
 function nodeOf(text: string): { host: string; port: number } {
   const [whole, host = '', port = '6379'] = hostPattern.exec(text) ?? [];
-  if (whole === undefined || Number(port) > 65_535) throw invalid();
+  if (whole === undefined || Number(port) > 65_535 || Number(port) === 0) throw invalid();
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 

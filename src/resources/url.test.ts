@@ -1,6 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { everything } from '../../test/support/every-kind.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { isUsableUrl } from '../core/url-problem.ts';
+import { configurationKinds, kinds } from './kinds.ts';
 import { httpsUrl, httpUrl } from './url.ts';
 
 const isTaken = (url: string): boolean => httpUrl.safeParse(url).success;
@@ -101,6 +104,32 @@ describe('hosts', () => {
       5000,
     );
   });
+});
+
+test.each([
+  ['0', false],
+  ['00000', false],
+  ['1', true],
+  ['00009', true],
+  ['0080', true],
+  ['443', true],
+  ['65535', true],
+  ['65536', false],
+  ['000001', false],
+])('the port %s is taken: %s', (port, taken) => {
+  const url = `https://shop.example:${port}/a`;
+  expect([isTaken(url), httpsUrl.safeParse(url).success, isUsableUrl(url)]).toEqual([taken, taken, taken || port === '000001']);
+});
+
+test.each(configurationKinds)('no URL of the kind %s may have port 0', (kind) => {
+  for (const object of everything.filter((each) => each.kind === kind)) {
+    const spec = JSON.stringify('spec' in object ? object.spec : {});
+    const { spec: schema } = kinds[kind];
+    for (const [url, origin] of spec.matchAll(/(https?:\/\/[^/"]+)[^"]*/g)) {
+      expect(schema.safeParse(JSON.parse(spec)).success).toBe(true);
+      expect([origin, schema.safeParse(JSON.parse(spec.replace(url, `${origin}:0/`))).success]).toEqual([origin, false]);
+    }
+  }
 });
 
 test.each([

@@ -15,7 +15,9 @@ const group = '[0-9A-Fa-f]{1,4}';
 const shortened = [1, 2, 3, 4, 5, 6].map((after) => `(${group}:){1,${7 - after}}(:${group}){1,${after}}`);
 const ipv6 = [`(${group}:){7}${group}`, `(${group}:){1,7}:`, ...shortened, `:((:${group}){1,7}|:)`].join('|');
 
-const port = '([0-5]?[0-9]{1,4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5]))))';
+/** 1 to 65535, with up to four zeros in front. */
+const port =
+  '(0{0,4}[1-9]|0{0,3}[1-9][0-9]|0{0,2}[1-9][0-9]{2}|0?[1-9][0-9]{3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5]))))';
 const authority = String.raw`(${ipv4}|${name}|\[(${ipv6})\])(:${port})?`;
 const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
 
@@ -23,9 +25,9 @@ const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
  * Absolute http(s) URL. Its user parses it fully: only a URL parser can determine which names beyond ASCII are possible. The facade
  * refuses the others, and of a custom resource they become a condition.
  */
-export const httpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an absolute http or https URL without user, password and spaces');
+export const httpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an absolute http or https URL without user, password, spaces and port 0');
 
-export const httpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be an absolute https URL without user, password and spaces');
+export const httpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be an absolute https URL without user, password, spaces and port 0');
 
 function urlOf(scheme: string, complaint: string) {
   return text(1, 2048).regex(new RegExp(`^${scheme}://${authority}${rest}$`), complaint);

@@ -1,3 +1,4 @@
+import { urlProblem } from '../core/url-problem.ts';
 import { httpsUrl } from './url.ts';
 
 /** Prefix of the URL of an incoming webhook. */
@@ -12,5 +13,5 @@ export function webhookUrlProblem(service: WebhookService, url: string): string 
   if (!withLowerOrigin.startsWith(prefixes[service])) return `must start with ${prefixes[service]}`;
   const { success, error } = httpsUrl.safeParse(url);
   if (!success) return error.issues[0]?.message ?? 'is not a URL';
-  return URL.canParse(url) ? null : 'is not a URL';
+  return urlProblem(url);
 }

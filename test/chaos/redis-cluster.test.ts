@@ -83,7 +83,7 @@ test('a task goes to a worker and its answer back, with the commands of the ACL 
 test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of its own, and forgotten', async () => {
   const runs = new CronRuns({ redis, prefix });
   const executions = new CronExecutions({ redis, prefix });
-  const bell = new CronDoorbell({ blocking: blocking(), prefix });
+  const bell = new CronDoorbell({ redis, blocking: blocking(), prefix });
   expect(await runs.turn('s1', 10_000)).toMatchObject({ isOurs: true, lost: [] });
   expect(await runs.turn('s2', 10_000)).toMatchObject({ isOurs: false, lost: [] });
   const woken = bell.wait();

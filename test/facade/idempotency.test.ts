@@ -119,7 +119,7 @@ test('a key that was left half by a crash is refused until its claim runs out, t
   const organization = (await world.store.get('Organization', { name: 'acme' })).metadata;
   const crashed = new IdempotentAnswers({ redis: world.redis.client, prefix: 'test:', claimMs: 60_000 });
   const body = { name: 'Left half', url };
-  const half = await crashed.claim(resourceId('org_', organization), key, JSON.stringify(['/destinations', {}, body]));
+  const half = await crashed.claim(resourceId('org_', organization), key, JSON.stringify(['/destinations', {}, body]), 'key_crashed');
   const refused = await post('/api/destinations', key, body);
   expect([refused.status, refused.body.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);

@@ -67,3 +67,28 @@ describe.each(Object.keys(callers))('the URL of %s', (name) => {
     expect(receiver.requests).toHaveLength(before + 1);
   });
 });
+
+/** Bodies with a URL. */
+const writes: Record<string, [path: string, body: (url: string) => object]> = {
+  'a destination': ['destinations', (url) => ({ name: 'a', url })],
+  'a store': [
+    'destinations',
+    (endpoint) => ({
+      name: 'a',
+      type: 'r2',
+      config: { bucket: 'files', endpoint, accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'secret-of-the-store' },
+    }),
+  ],
+  'a webhook endpoint': ['webhook-endpoints', (url) => ({ applicationId, url })],
+  'an event type': ['event-types', (documentationUrl) => ({ name: 'a.b', documentationUrl })],
+  'a cron job': ['cron', (url) => ({ name: 'a', cronExpression: '0 6 * * *', url })],
+  'a notification channel': ['notification-channels', (url) => ({ name: 'a', type: 'webhook', config: { url } })],
+  'an incoming webhook': ['notification-channels', (webhookUrl) => ({ name: 'a', type: 'teams', config: { webhookUrl } })],
+};
+
+test.each(Object.entries(writes))('the URL of %s may not have port 0', async (_, [path, body]) => {
+  const refused = await world.request('POST', `/api/${path}`, { body: body('https://shop.example:0/a') });
+  expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringContaining('port 0')]);
+  const { status } = await world.request('POST', `/api/${path}`, { body: body('https://shop.example:1/a') });
+  expect(status).toBeLessThan(300);
+});

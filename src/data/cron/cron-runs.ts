@@ -4,6 +4,7 @@ import { namedArgument, Script, type ScriptArgument } from '../../redis/script.t
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { poolSuffix } from '../shard/pool-suffix.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
+import { ringBell } from '../tasks/ring-bell.ts';
 import { cronBlockSeconds, cronKeys } from './cron-keys.ts';
 
 const seenScript = new Script(new URL('./cron-seen.lua', import.meta.url));
@@ -141,10 +142,17 @@ export class CronRuns {
 
 /** Lets a worker of a pool sleep until there are runs for it. Owns its connection, which blocks. */
 export class CronDoorbell {
+  readonly #redis: RedisClient;
   readonly #blocking: RedisClient;
   readonly #key: string;
 
-  constructor({ blocking, prefix, pool = defaultPool }: { blocking: RedisClient; prefix: string; pool?: string }) {
+  constructor({
+    redis,
+    blocking,
+    prefix,
+    pool = defaultPool,
+  }: { redis: RedisClient; blocking: RedisClient; prefix: string; pool?: string }) {
+    this.#redis = redis;
     this.#blocking = blocking;
     this.#key = `${cronKeys(prefix).bell}${poolSuffix(pool)}`;
     // Errors reject the wait under way; the event is redundant.
@@ -155,6 +163,11 @@ export class CronDoorbell {
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
     await this.#blocking.blpop(this.#key, cronBlockSeconds);
+  }
+
+  /** Wakes another worker of the pool. */
+  async ring(): Promise<void> {
+    await ringBell(this.#redis, this.#key);
   }
 
   close(): void {

@@ -18,6 +18,8 @@
 -- @include "../queue/includes/leave-batch.lua"
 -- @include "../queue/includes/leave-lane.lua"
 -- @include "../../redis/scripts/includes/json.lua"
+-- @include "../queue/includes/complete-end.lua"
+-- @include "../shard/includes/apart.lua"
 
 local asked = decoded(ARGV[1])
 local org, who = asked.org, asked.who
@@ -77,25 +79,41 @@ local function cancel(id, place)
     end
     return 'noted'
   end
-  if not retries.remove(n, id) then
+  local due, lane, entry = call('ZSCORE', P .. 'due', n .. ' ' .. id), nil, nil
+  if not due then
     -- A place that a search has found comes first: a worker that supports no deadlines leaves the noted entry as it was.
-    local lane, entry = place_in_lanes(id, n, m[7] or m[6], place ~= '' and place or m[8] or '', t[2])
+    lane, entry = place_in_lanes(id, n, m[7] or m[6], place ~= '' and place or m[8] or '', t[2])
     if not lane then
       return 'seek ' .. n .. (t[2] and ' r' or '')
     end
-    leave_lane(lane, entry, m[3])
   end
   cancelled.note(id, who)
-  bury(id, org, cancelled.reason)
+  if due then
+    retries.remove(n, id)
+  end
+  local is_done, trouble = pcall(bury, id, org, cancelled.reason)
+  local has_ended = is_done or complete_end(id)
+  if due and not has_ended then
+    retries.restore(n, id, due)
+  elseif lane and has_ended then
+    leave_lane(lane, entry, m[3])
+  end
+  if not is_done then
+    error(trouble, 0)
+  end
   return 'done'
 end
 
 local outcomes = {}
-for _, message in ipairs(asked.messages) do
-  outcomes[#outcomes + 1] = cancel(message.id, message.place)
+local function nothing_to_put_back() end
+for k, message in ipairs(asked.messages) do
+  apart.run(function()
+    outcomes[k] = cancel(message.id, message.place)
+  end, nothing_to_put_back)
 end
+retries.write()
 counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()
-return outcomes
+return apart.reply(outcomes)

@@ -2,17 +2,19 @@
 -- KEYS[1]  hash: key → `c|token|request|end in ms` while claimed, `a|request|answer` once answered; `#bytes` → bytes of the answers
 -- KEYS[2]  sorted set: key → when it is forgotten, in milliseconds since the epoch
 -- KEYS[3]  the same of those that are spare: whose answer can be found out again without it
+-- KEYS[4]  hash: key → `bytes credential` of the credential that claimed it; `#credential` → bytes of all its keys
 -- ARGV[1]  by name (namedArgument in src/redis/script.ts): key; token of the claim; request: its digest; claim_ms: how long the claim holds; kept_ms: how long a key
---          is kept; spare_bytes of an organization beyond which those that are spare are forgotten early; max_bytes beyond which no new key is taken
+--          is kept; spare_bytes of an organization beyond which those that are spare are forgotten early; max_bytes beyond which no new key is taken;
+--          credential that claims it; kept_part of max_bytes, of which a credential gets more only while it has less than is free
 -- Reply: {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
 -- | {'full', ms until the oldest key is forgotten}
 -- @include "../../redis/scripts/includes/json.lua"
 
+-- @include "includes/answer-owners.lua"
+
 local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
 local claim = decoded(ARGV[1])
 local key, own, request = claim.key, claim.token, claim.request
--- What a key takes beside its answer.
-local key_bytes = 300
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
@@ -46,10 +48,11 @@ local function forget(member)
   redis.call('HDEL', answers, member)
   redis.call('ZREM', order, member)
   redis.call('ZREM', spare, member)
+  answer_owners.forget(member)
 end
 
 local function bytes()
-  return tonumber(redis.call('HGET', answers, '#bytes') or 0) + key_bytes * redis.call('ZCARD', order)
+  return tonumber(redis.call('HGET', answers, '#bytes') or 0) + answer_owners.key_bytes * redis.call('ZCARD', order)
 end
 
 -- A claim brings one key, so a few steps keep the bounds.
@@ -67,7 +70,8 @@ for _ = 1, 8 do
   end
   forget(oldest[1])
 end
-if not stored and bytes() >= claim.max_bytes then
+local free = claim.max_bytes - bytes()
+if not stored and (free <= 0 or free <= claim.max_bytes * claim.kept_part and answer_owners.bytes_of(claim.credential) >= free) then
   local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
   if oldest[1] and tonumber(oldest[2]) > now then
     return {'full', tonumber(oldest[2]) - now}
@@ -76,7 +80,8 @@ end
 forget(key)
 redis.call('HSET', answers, key, table.concat({'c', own, request, string.format('%.0f', now + claim.claim_ms)}, '|'))
 redis.call('ZADD', order, string.format('%.0f', now + claim.kept_ms), key)
-for i = 1, 3 do
+answer_owners.own(key, claim.credential, 0)
+for i = 1, 4 do
   redis.call('PEXPIRE', KEYS[i], string.format('%.0f', claim.kept_ms))
 end
 return {'claimed', has_run_out}

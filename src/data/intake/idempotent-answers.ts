@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { keptPart } from '../../core/open-shares.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
@@ -11,7 +12,7 @@ export interface IdempotentAnswersOptions {
   claimMs?: number;
   /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
   spareBytes?: number;
-  /** Of one organization, about: beyond it no new key is taken. Default 96 MiB. */
+  /** Of one organization, about: beyond it no new key is taken, and of one credential, while it is alone, beyond three quarters of it. Default 128 MiB. */
   maxBytes?: number;
 }
 
@@ -23,7 +24,7 @@ export type ClaimOutcome =
   | { state: 'underWay'; endsInMs: number }
   /** The key was used for another request. */
   | { state: 'other' }
-  /** The key is new, and the limit is reached until the oldest one expires. */
+  /** The key is new, and the limit of the organization, or of the credential, is reached until the oldest one expires. */
   | { state: 'full'; endsInMs: number };
 
 const claimScript = new Script(new URL('./idempotency-claim.lua', import.meta.url));
@@ -34,9 +35,9 @@ export const idempotentAnswersKeptMs = 24 * 3_600_000;
 const mebibyte = 1024 * 1024;
 
 /** The keys of an organization, in one slot; `RedisMessagePurger` removes them with the organization. */
-export function idempotencyKeys(prefix: string, org: string): Record<'answers' | 'order' | 'spare', string> {
+export function idempotencyKeys(prefix: string, org: string): Record<'answers' | 'order' | 'spare' | 'owners', string> {
   const base = `${prefix}{idem:${org}}`;
-  return { answers: `${base}:answers`, order: `${base}:order`, spare: `${base}:spare` };
+  return { answers: `${base}:answers`, order: `${base}:order`, spare: `${base}:spare`, owners: `${base}:owners` };
 }
 
 const claimReply = z.union([
@@ -56,7 +57,7 @@ export class IdempotentAnswers {
   readonly #options: Required<IdempotentAnswersOptions>;
 
   constructor(options: IdempotentAnswersOptions) {
-    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, maxBytes: 96 * mebibyte, ...options };
+    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, maxBytes: 128 * mebibyte, ...options };
   }
 
   /** How long a claim holds, in milliseconds. */
@@ -64,16 +65,29 @@ export class IdempotentAnswers {
     return this.#options.claimMs;
   }
 
-  /** `request` is everything that two equal requests have in common. UNAVAILABLE without Redis. */
-  async claim(org: string, key: string, request: string): Promise<ClaimOutcome> {
+  /**
+   * `request` is everything that two equal requests have in common; `credential` claims the key, and leaves some of what its organization may have to others
+   * (`OpenShares`). UNAVAILABLE without Redis.
+   */
+  async claim(org: string, key: string, request: string, credential: string): Promise<ClaimOutcome> {
     const { redis, prefix, claimMs, spareBytes, maxBytes } = this.#options;
-    const { answers, order, spare } = idempotencyKeys(prefix, org);
-    const keys = [answers, order, spare];
+    const { answers, order, spare, owners } = idempotencyKeys(prefix, org);
+    const keys = [answers, order, spare, owners];
     const [member, token] = [digest(key), randomUUID()];
     const reply = claimReply.parse(
       await claimScript
         .run(redis, keys, [
-          namedArgument({ key: member, token, request: digest(request), claimMs, keptMs: idempotentAnswersKeptMs, spareBytes, maxBytes }),
+          namedArgument({
+            key: member,
+            token,
+            request: digest(request),
+            claimMs,
+            keptMs: idempotentAnswersKeptMs,
+            spareBytes,
+            maxBytes,
+            credential,
+            keptPart,
+          }),
         ])
         .catch(throwUnavailable),
     );

@@ -154,7 +154,8 @@ test('runs of cron jobs are given to workers of the pool alone, and those that w
 });
 
 test('a run of a cron job, and a move of those that wait, wake a worker that sleeps at the doorbell of the pool', async () => {
-  const bell = (pool: string) => new CronDoorbell({ blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
+  const bell = (pool: string) =>
+    new CronDoorbell({ redis: world.redis.client, blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
   const bells = [bell('x'), bell('y')] as const;
   await pools.assign('org_a', 'x');
   const woken = bells[0].wait();

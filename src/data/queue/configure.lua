@@ -55,8 +55,8 @@ if setting.max_queued then
 end
 
 local cooldown_ms = whole(setting.cooldown_ms)
-call('HSET', key, F.target.revision, setting.revision, F.target.failure_threshold, setting.failure_threshold,
-  F.target.cooldown_ms, cooldown_ms, F.target.success_threshold, setting.success_threshold)
+call('HSET', key, F.target.failure_threshold, setting.failure_threshold, F.target.cooldown_ms, cooldown_ms, F.target.success_threshold,
+  setting.success_threshold)
 call('HDEL', key, F.target.failover_targets, F.target.failover_after, F.target.priority, F.target.has_alerts, F.target.shared_limiter,
   F.target.moves_on, F.target.seen_fresh_entry, F.target.seen_retry_entry, F.target.paused_for, F.target.has_own_events, F.target.in_order,
   F.target.failover_awaited)
@@ -116,7 +116,6 @@ end
 
 -- The messages that came first came before the limit was known.
 if not t[10] and setting.max_queued and not setting.moves_on and #places > 0 and move_excess(n, destination, table.concat(places, ' ')) then
-  call('HDEL', key, F.target.revision)
   return { hints.reply(), 3 }
 end
 
@@ -149,4 +148,6 @@ else
     ring_ready()
   end
 end
+-- After an error before this the setting is not in force, and a worker stores it again.
+call('HSET', key, F.target.revision, setting.revision)
 return { hints.reply(), setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1 }

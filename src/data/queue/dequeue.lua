@@ -56,6 +56,19 @@ local any_message = { count = 0, left = '' }
 -- Arguments of the writes that the whole batch shares.
 local held_until, held_by = {}, {}
 
+-- Entries that were read, of which organization, and how many of them have been given, removed or moved.
+local reading = { entries = {}, org = '', done = 0 }
+
+-- Notes that the worker holds an entry; returns its handle.
+local function note_held(lane, entry)
+  local handle = lane .. '/' .. entry[1]
+  held_until[#held_until + 1] = deadline
+  held_until[#held_until + 1] = handle .. '/' .. worker
+  held_by[#held_by + 1] = handle
+  held_by[#held_by + 1] = entry[2][2]
+  return handle
+end
+
 -- How many entries of the target are read and not settled, in both lanes.
 local function pending(n, has_retries)
   local fresh = redis.pcall('XPENDING', P .. 'w:' .. n, 'g')
@@ -97,10 +110,11 @@ local function ramp_of(n, t, cap)
 end
 
 -- Reads up to `count` unread entries of both lanes, at least half of them fresh ones while there are any. Returns a list of
--- {lane, entry}, and whether the lanes have no more; nil when there is no lane at all.
-local function read(n, has_retries, count)
+-- {lane, entry}, and whether the lanes have no more; nil when there is no lane at all. With `look`, as read_lane, they stay unread.
+local function read(n, has_retries, count, look)
+  local read_some = look or read_lane
   if not has_retries then
-    local fresh = read_lane(n, count)
+    local fresh = read_some(n, count)
     if not fresh then
       return nil
     end
@@ -112,7 +126,7 @@ local function read(n, has_retries, count)
   end
   local found = {}
   local function take(lane, most)
-    local entries = most > 0 and read_lane(lane, most) or {}
+    local entries = most > 0 and read_some(lane, most) or {}
     for _, entry in ipairs(entries) do
       found[#found + 1] = { lane, entry }
     end
@@ -135,14 +149,23 @@ local function read_in_order(n, has_retries)
   return read(n, nil, 1)
 end
 
+-- Returns a function that returns the unread entries of lanes as read_lane does, and leaves them unread.
+local function looker()
+  local last = {}
+  return function(lane, count)
+    local entries = unread(lane, count, last[lane])
+    last[lane] = #entries > 0 and entries[#entries][1] or last[lane]
+    return entries
+  end
+end
+
 -- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; returns how many it looked at, and how many stay.
 local function move_on(n, org, t, why, quantum)
-  local entries, is_empty = read(n, t[F.target.has_retry_lane], quantum)
+  local entries, is_empty = read(n, t[F.target.has_retry_lane], quantum, looker())
   local stay = 0
-  for _, found in ipairs(entries or {}) do
+  for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local m = failover.moves_of(entry[2][2])
-    remove_entry(lane, entry[1])
     local place = nil
     if m.event then
       local leaves = t[F.target.moves_on] == 'a' or t[F.target.moves_on] and failover.is_guest(m)
@@ -150,17 +173,21 @@ local function move_on(n, org, t, why, quantum)
         or failover.candidate(m, t[F.target.failover_targets], false)
     end
     if place then
-      failover.move(m, n, place, why)
-    elseif m.event then
-      enqueue_in(lane, m.id, m.expires)
-      stay = stay + 1
+      failover.move_out(lane, entry, m, n, place, why)
+    else
+      if m.event then
+        -- The next call looks at others first.
+        enqueue_in(lane, m.id, m.expires)
+        stay = stay + 1
+      end
+      remove_entry(lane, entry[1])
     end
   end
   remove_drained(n)
-  if not entries or is_empty and stay == 0 then
+  if is_empty and stay == 0 then
     deactivate(n, org)
   end
-  return #(entries or {}), stay
+  return #entries, stay
 end
 
 -- What cannot move waits until the target serves again, or its setting is applied again.
@@ -323,19 +350,17 @@ local function serve(n, org, start, quantum)
     return 0
   end
   local given, dropped = 0, false
-  for _, found in ipairs(entries) do
+  reading = { entries = entries, org = org, done = 0 }
+  for k, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
+    reading.done = k - 1
     local guest = t[F.target.moves_on] and failover.guest_of(id)
     local place = guest and failover.next_place(guest, t[F.target.failover_targets], t[F.target.moves_on])
     local attempts = not place and add_job(lane, entry[1], id, true)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
-      local handle = lane .. '/' .. entry[1]
-      held_until[#held_until + 1] = deadline
-      held_until[#held_until + 1] = handle .. '/' .. worker
-      held_by[#held_by + 1] = handle
-      held_by[#held_by + 1] = id
+      local handle = note_held(lane, entry)
       if l[3] then
         call('ZADD', P .. 'lease:' .. destination, deadline, handle)
       end
@@ -348,13 +373,15 @@ local function serve(n, org, start, quantum)
       end
       given = given + 1
     else
-      remove_entry(lane, entry[1])
       dropped = true
       if place then
-        failover.move(guest, n, place, 'destination_unavailable')
+        failover.move_out(lane, entry, guest, n, place, 'destination_unavailable')
+      else
+        remove_entry(lane, entry[1])
       end
     end
   end
+  reading.done = #entries
   if given > 0 then
     job_target(n, org, t[F.target.route], destination, t[F.target.revision], t[F.target.circuit_generation], is_slow, t[F.target.in_order])
     if is_slow then
@@ -417,26 +444,45 @@ local function give_turn(org, org_start, count)
   return finish
 end
 
-while left > 0 and visits < visits_limit do
-  local org, org_start, count, passed = next_organization(ready_organizations, dominant, without, without_count)
-  if not org then
-    break
-  end
-  visits = visits + 1
-  if mark_of(org) == mark then
-    local finish = give_turn(org, org_start, count)
-    for _, name in ipairs(passed) do
-      -- What it lost is no claim on the time when it is passed over no more.
-      call('ZADD', ready_organizations, 'XX', 'GT', finish, name)
+local function give_turns()
+  while left > 0 and visits < visits_limit do
+    local org, org_start, count, passed = next_organization(ready_organizations, dominant, without, without_count)
+    if not org then
+      break
     end
-  else
-    to_own_pool(org, mark)
+    visits = visits + 1
+    if mark_of(org) == mark then
+      local finish = give_turn(org, org_start, count)
+      for _, name in ipairs(passed) do
+        -- What it lost is no claim on the time when it is passed over no more.
+        call('ZADD', ready_organizations, 'XX', 'GT', finish, name)
+      end
+    else
+      to_own_pool(org, mark)
+    end
   end
 end
 
+-- What was read before an error is held, as after a lost reply: it is requeued at the deadline.
+local is_done, trouble = pcall(give_turns)
+if not is_done then
+  for k = reading.done + 1, #reading.entries do
+    local lane, entry = reading.entries[k][1], reading.entries[k][2]
+    local attempts = redis.pcall('HGET', P .. 'm:' .. entry[2][2], F.message.attempts)
+    -- One that has moved is in the lane no more.
+    if #call('XRANGE', P .. 'w:' .. lane, entry[1], entry[1]) > 0 then
+      count_status(reading.org, waiting_letter(not failed(attempts) and attempts or '0'), 'a')
+      note_held(lane, entry)
+    end
+  end
+end
 if #held_by > 0 then
   call('ZADD', P .. 'held', unpack(held_until))
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
+end
+if not is_done then
+  write_status_counts()
+  error(trouble, 0)
 end
 go_on_with_guests()
 if rawget(failover, 'ask') then

@@ -3,7 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): cursor (begin with 0); targets {number, reason, way_out: the failover destinations as there}.
--- Reply: {hints, next cursor ('0' at the end), how many became dead letters}.
+-- Reply: {hints, next cursor ('0' at the end), how many became dead letters}. A message that an error keeps from leaving waits on; the others leave.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
@@ -13,6 +13,8 @@
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../../redis/scripts/includes/json.lua"
+-- @include "includes/has-left.lua"
+-- @include "../shard/includes/apart.lua"
 
 local reasons, ways_out = {}, {}
 local gone = decoded(ARGV[1])
@@ -24,16 +26,26 @@ for _, target in ipairs(gone.targets) do
 end
 local scan = call('ZSCAN', P .. 'due', gone.cursor, 'COUNT', 200)
 local dropped = 0
-for k = 1, #scan[2], 2 do
-  local member = scan[2][k]
-  local n, id = string.match(member, '^(%d+) (.+)$')
-  local org = n and reasons[n] and call('HGET', P .. 't:' .. n, F.target.organization)
+local function drop_retry(n, id)
+  local org = call('HGET', P .. 't:' .. n, F.target.organization)
   if org and retries.remove(n, id) and leave(id, n, org, reasons[n], ways_out[n]) then
     dropped = dropped + 1
   end
 end
+local function put_back(n, id, due)
+  if not has_left(id) then
+    retries.restore(n, id, due)
+  end
+end
+for k = 1, #scan[2], 2 do
+  local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
+  if n and reasons[n] then
+    apart.run(drop_retry, put_back, n, id, scan[2][k + 1])
+  end
+end
+retries.write()
 counters.write()
 write_status_counts()
 write_unfinished()
 ring_woken()
-return { hints.reply(), scan[1], dropped }
+return apart.reply({ hints.reply(), scan[1], dropped })

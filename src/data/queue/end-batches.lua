@@ -73,8 +73,8 @@ local function move_member(message, batch)
   local candidate = batch.candidate
   if candidate == failover.way_back_of_members then
     candidate = (moves.is_away or batch.moves == 'a') and failover.next_place(moves, batch.failover) or nil
-  elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, F.target.organization) == 0 then
-    -- It was deleted since the batch ended.
+  elseif not string.find(candidate, '/', 1, true) and not failover.is_there(candidate) then
+    -- It was deleted since the batch ended, or takes no messages.
     candidate = failover.candidate(moves, batch.failover, failover.last_reasons[batch.why] and 'open')
   end
   if candidate then

@@ -15,7 +15,6 @@
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/retries.lua"
--- @include "includes/failover.lua"
 -- @include "includes/overflow.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
@@ -25,7 +24,7 @@
 -- @include "includes/queue-room.lua"
 -- @include "includes/waiting.lua"
 -- @include "../shard/includes/apart.lua"
--- @include "includes/complete-end.lua"
+-- @include "includes/has-left.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -64,7 +63,7 @@ local function move_due(n, id)
 end
 
 local function put_back_retry(n, id)
-  if complete_end(id) or failover.moved[id] then
+  if has_left(id) then
     if is_scheduled[id] then
       pcall(retries.count_scheduled_out, n)
     end

@@ -3,7 +3,7 @@
 -- call.
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV: the dead workers.
--- Reply: {how many were requeued, 1 when there is more}.
+-- Reply: {how many were requeued, 1 when there is more}. An entry at which an error occurs stays held; the others are requeued.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"
@@ -11,14 +11,22 @@
 -- @include "includes/unfinished.lua"
 -- @include "includes/hold.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/complete-end.lua"
+-- @include "../shard/includes/apart.lua"
 
 local budget = 100
 local back = 0
-local function reclaim(handle, worker, id)
-  budget = budget - 1
+local function put_back_held(handle, worker, id)
   if put_back(handle, worker, id) then
     back = back + 1
   end
+end
+local function complete(_, _, id)
+  complete_end(id)
+end
+local function reclaim(handle, worker, id)
+  budget = budget - 1
+  apart.run(put_back_held, complete, handle, worker, id)
 end
 
 for _, worker in ipairs(ARGV) do
@@ -47,4 +55,4 @@ if back > 0 then
   ring_woken()
   ring_ready()
 end
-return { back, budget <= 0 and 1 or 0 }
+return apart.reply({ back, budget <= 0 and 1 or 0 })

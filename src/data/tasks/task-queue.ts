@@ -7,6 +7,7 @@ import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { poolSuffix } from '../shard/pool-suffix.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
+import { ringBell } from './ring-bell.ts';
 import type { taskAnswer } from './task-caller.ts';
 import { taskBlockSeconds, taskKeys } from './task-kind.ts';
 
@@ -52,6 +53,11 @@ export class TaskQueue {
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
     await this.#blocking.blpop(`${this.#keys.bell}${this.#poolSuffix}`, taskBlockSeconds);
+  }
+
+  /** Wakes another worker of the pool. */
+  async ring(): Promise<void> {
+    await ringBell(this.#redis, `${this.#keys.bell}${this.#poolSuffix}`);
   }
 
   /**

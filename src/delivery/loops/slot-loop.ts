@@ -10,8 +10,11 @@ export interface SlotLoopOptions<Item extends { org: string }> {
   slots: number;
   /** Share of an organization in the slots. One take may exceed it. */
   slotsOfOrganization: number;
-  /** `wait` resolves when another process rings, or after the silence timeout. It rejects once the bell is closed. */
-  bell: { wait(): Promise<void>; close(): void };
+  /**
+   * `wait` resolves when another process rings, or after the silence timeout. It rejects once the bell is closed. `ring` wakes another worker, also when the
+   * bell is closed.
+   */
+  bell: { wait(): Promise<void>; ring(): Promise<void>; close(): void };
   /** Takes up to `room` items of organizations that are not `full`. A call that repeats a `token` after an error returns the same items. */
   take(token: string, room: number, full: readonly string[]): Promise<{ items: readonly Item[]; hasMore: boolean }>;
   /** `signal` aborts when the worker stops waiting for it. Never rejects. */
@@ -55,7 +58,7 @@ export class SlotLoop<Item extends { org: string }> {
   }
 
   async #take(): Promise<void> {
-    const { slots, bell, take, worker, clock, backoff } = this.#options;
+    const { slots, take, worker, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     let mayHaveMore = true;
     for (let takes = 1; !signal.aborted; ) {
@@ -64,7 +67,7 @@ export class SlotLoop<Item extends { org: string }> {
           await this.#wakeup.wait();
           continue;
         }
-        if (!mayHaveMore) await (this.#shares.full.length === 0 ? bell.wait() : this.#rest());
+        if (!mayHaveMore) await (this.#shares.full.length === 0 ? this.#listen() : this.#rest());
         if (signal.aborted) return;
         const { full, room } = this.#shares;
         const { items, hasMore } = await take(`${worker}.${takes}`, room, full);
@@ -78,6 +81,16 @@ export class SlotLoop<Item extends { org: string }> {
         mayHaveMore = true;
         await clock.sleep(backoff.recordFailure(error), signal);
       }
+    }
+  }
+
+  /** A loop that stops may have taken a ring, also with a reply that it did not get: another worker gets one for it. */
+  async #listen(): Promise<void> {
+    const { bell } = this.#options;
+    try {
+      await bell.wait();
+    } finally {
+      if (this.#stopping.signal.aborted) await bell.ring().catch(() => undefined);
     }
   }
 

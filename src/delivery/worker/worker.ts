@@ -243,6 +243,11 @@ export class Worker {
         backoff.recordSuccess();
         const consumer = this.#consumers.find(({ shard }) => shard === rang?.shard);
         if (consumer === undefined) continue;
+        if (signal.aborted) {
+          // It takes nothing more: another worker hears of the work.
+          await consumer.passBellOn();
+          return;
+        }
         consumer.wake({ isPressing: rang?.isFirst === true });
         // A full worker passes the bell on: promote rings when there is work.
         if (shares.inFlight >= slots) {

@@ -69,7 +69,7 @@ export async function answerOnce(
       return null;
     }
   };
-  const outcome = await idempotentAnswers.claim(org, key, request);
+  const outcome = await idempotentAnswers.claim(org, key, request, caller.credential.id);
   switch (outcome.state) {
     case 'answered': {
       const text = outcome.answer === tooLarge ? null : opened(outcome.answer);
@@ -86,7 +86,7 @@ export async function answerOnce(
       if (answersAgain) return await perform({ mark, isTakenOver: false });
       throw new PosthornError(
         'RATE_LIMITED',
-        'No more answers can be kept for Idempotency-Keys of the organization in 24 hours: send the request later, or without one.',
+        'No more answers can be kept for Idempotency-Keys of the credential, or of its organization, in 24 hours: send the request later, or without one.',
         { retryAfterSeconds: Math.ceil(outcome.endsInMs / 1000) },
       );
     case 'claimed':

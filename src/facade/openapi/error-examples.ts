@@ -7,7 +7,7 @@ const errorExamples: Record<ErrorCode, string | ((noun: string) => string)> = {
   UNKNOWN_FIELD: 'unknown field "nmae".',
   VALIDATION_FAILED: 'name is required.',
   INVALID_QUERY: 'Query: pageSize must be at most 100.',
-  INVALID_URL: 'url must be an absolute http or https URL without user, password and spaces.',
+  INVALID_URL: 'url must be an absolute http or https URL without user, password, spaces and port 0.',
   INVALID_SOURCE: 'sourceId: there is no source "shop".',
   INVALID_CONFIG: 'config.webhookUrl must start with https://hooks.slack.com/.',
   CREDENTIALS_REQUIRED: 'The URL has another origin: send the credentials for it, too.',

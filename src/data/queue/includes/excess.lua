@@ -20,7 +20,7 @@ local function move_excess(n, destination, failover_targets)
     local m = failover.moves_of(id)
     local place = m.event and failover.candidate(m, failover_targets, false)
     if place then
-      failover.move_out(n, entry, m, n, place, 'queue_limit_exceeded')
+      failover.move_out(n, entries[k], m, n, place, 'queue_limit_exceeded')
     elseif not m.event then
       remove_entry(n, entry)
     end

@@ -39,7 +39,7 @@ on_first_use(failover, function()
   -- Reasons after which there is no further attempt at the target: an open circuit is better than a dead letter.
   failover.last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
 
-  -- Messages that are queued at another target, also when an error has cut `move` short after that.
+  -- Messages that the last call of `move` has queued at another target, also when an error has cut it short after that.
   failover.moved = {}
 
   -- Of a batch: each member goes on, or back, by itself.
@@ -59,10 +59,15 @@ on_first_use(failover, function()
     }
   end
 
-  -- What is known of a candidate in this shard; nil when it is gone.
+  -- What is known of a candidate in this shard; nil when it is gone, or has no lane that takes messages.
   local function local_candidate(candidate)
     local t = call('HMGET', P .. 't:' .. candidate, F.target.organization, F.target.destination, F.target.circuit_state, F.target.moves_on)
-    return t[1] and { destination = t[2], is_open = t[3] == 'o', does_not_serve = t[4] } or nil
+    return t[1] and not lane_obstacle(candidate) and { destination = t[2], is_open = t[3] == 'o', does_not_serve = t[4] } or nil
+  end
+
+  -- Whether a target of this shard can be given messages.
+  function failover.is_there(candidate)
+    return local_candidate(candidate) ~= nil
   end
 
   local function has_left(m, destination)
@@ -138,7 +143,7 @@ on_first_use(failover, function()
       local home = home_of(m.id)
       return home and home .. '/' .. m.first_destination
     end
-    return m.first and call('HEXISTS', P .. 't:' .. m.first, F.target.organization) == 1 and m.first or nil
+    return m.first and failover.is_there(m.first) and m.first or nil
   end
 
   -- Whether a message, or a member of a batch, came from another destination.
@@ -174,6 +179,7 @@ on_first_use(failover, function()
   function failover.move(m, from, candidate, why)
     why = m.why and m.attempts == m.before and m.why or why
     local id = m.id
+    failover.moved[id] = nil
     local key = P .. 'm:' .. id
     if m.event == batch_marker then
       batch_end(id, 'f', why, candidate)
@@ -258,14 +264,12 @@ on_first_use(failover, function()
     activate(candidate)
   end
 
-  -- Moves a message out of its lane. Its entry leaves the lane once the message is queued elsewhere, also when an error cuts the move short after that.
+  local function has_moved(id)
+    return failover.moved[id]
+  end
+
+  -- Moves a message out of its lane, of which this is the entry.
   function failover.move_out(lane, entry, m, from, candidate, why)
-    local is_done, trouble = pcall(failover.move, m, from, candidate, why)
-    if is_done or failover.moved[m.id] then
-      remove_entry(lane, entry)
-    end
-    if not is_done then
-      error(trouble, 0)
-    end
+    remove_after(lane, entry, has_moved, failover.move, m, from, candidate, why)
   end
 end)

@@ -22,7 +22,7 @@ local function send_guests_away(n, t)
       local guest = failover.guest_of(id)
       local place = guest and failover.next_place(guest, t[F.target.failover_targets], t[F.target.moves_on])
       if place then
-        failover.move_out(lane, entry, guest, n, place, 'destination_unavailable')
+        failover.move_out(lane, entries[k], guest, n, place, 'destination_unavailable')
         has_moved = true
       end
       seen[field] = entry

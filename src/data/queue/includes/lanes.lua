@@ -41,3 +41,16 @@ local function remove_entry(lane, entry)
   call('XACK', P .. 'w:' .. lane, 'g', entry)
   call('XDEL', P .. 'w:' .. lane, entry)
 end
+
+-- Removes an entry of a lane once `work`, with the arguments that follow, has brought its message elsewhere. After an error the entry stays, unless the
+-- function `is_elsewhere` finds that the message had arrived before it. Returns what `work` returns.
+local function remove_after(lane, entry, is_elsewhere, work, ...)
+  local is_done, result = pcall(work, ...)
+  if is_done or is_elsewhere(entry[2][2]) then
+    remove_entry(lane, entry[1])
+  end
+  if not is_done then
+    error(result, 0)
+  end
+  return result
+end

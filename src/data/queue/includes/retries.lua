@@ -102,6 +102,17 @@ do
     call('HINCRBY', P .. 'retries', n, 1)
   end
 
+  -- Puts a message back that `remove` took out, for its time (ms). The caller writes what was added.
+  local function restore(n, id, due)
+    if call('ZSCORE', P .. 'due', n .. ' ' .. id) then
+      return
+    elseif call('HGET', P .. 'm:' .. id, F.message.status) == 'p' then
+      schedule(n, id, due)
+    else
+      add(n, id, due)
+    end
+  end
+
   retries = {
     add = add,
     write = write,
@@ -111,5 +122,6 @@ do
     remove = remove,
     take_due = take_due,
     put_back = put_back,
+    restore = restore,
   }
 end

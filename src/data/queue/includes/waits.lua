@@ -1,10 +1,10 @@
--- @include "complete-end.lua"
 -- @include "finish.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
 -- @include "failover.lua"
 -- @include "expiry.lua"
+-- @include "has-left.lua"
 
 -- Moves a message that has waited too long to a failover target, or ends it.
 local function end_wait(n, id, org, reason, options)
@@ -37,16 +37,10 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
       if now - math.max(began, queued_ms) < longest_ms then
         return false
       end
-      local is_done, trouble = true, nil
       if m[2] and not expiry.has_ended(m[3]) then
-        is_done, trouble = pcall(end_wait, n, id, org, reason, options)
-      end
-      -- One that could neither end nor move stays in its lane, for a later call.
-      if is_done or complete_end(id) or failover.moved[id] then
+        remove_after(lane, entry, has_left, end_wait, n, id, org, reason, options)
+      else
         remove_entry(lane, entry[1])
-      end
-      if not is_done then
-        error(trouble, 0)
       end
       expired = expired + 1
     end

@@ -5,6 +5,7 @@ import { parsedStrictJson } from '../../../core/json-text.ts';
 import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { isJson } from '../../../core/plain-json.ts';
 import { isTimeZone } from '../../../core/time-zone.ts';
+import { isUsableUrl } from '../../../core/url-problem.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type SpecInputOf } from '../../../resources/kinds.ts';
 import { isPaidPlan } from '../../../resources/plan-gates.ts';
@@ -123,6 +124,6 @@ function checkedTimeZone(zone: string | undefined): string | undefined {
 
 function checkedUrl(url: string): string {
   const checked = httpUrl.safeParse(url);
-  if (checked.success && URL.canParse(url)) return url;
+  if (checked.success && isUsableUrl(url)) return url;
   throw new PosthornError('INVALID_URL', `url ${checked.error?.issues[0]?.message ?? 'must be an absolute http or https URL'}.`);
 }

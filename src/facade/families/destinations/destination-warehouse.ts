@@ -8,6 +8,7 @@ import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { parsePlainJson } from '../../../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import { costlyKeyProblem } from '../../../core/private-keys.ts';
+import { isUsableUrl } from '../../../core/url-problem.ts';
 import { isSendable, sendableRule } from '../../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import { hasWarehouses } from '../../../resources/plan-gates.ts';
@@ -44,7 +45,7 @@ export const warehouseConfig = z
     bucket: s3.bucket.optional().describe('With s3, r2 and gcs: required.'),
     region: s3.region.optional().describe('With s3: required.'),
     endpoint: sentHttpsUrl
-      .refine(URL.canParse, 'must be a URL')
+      .refine(isUsableUrl, 'must be a URL')
       .optional()
       .describe('With r2, required: https URL of the S3 interface of the account.'),
     accessKeyId: s3.accessKeyId.unwrap().optional().describe('With s3 and r2.'),

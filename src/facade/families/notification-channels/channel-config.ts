@@ -3,6 +3,7 @@ import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { mailDomainProblem } from '../../../core/mail-domains.ts';
 import { looksMasked } from '../../../core/masking.ts';
 import { originOf } from '../../../core/origin.ts';
+import { isUsableUrl } from '../../../core/url-problem.ts';
 import { wording } from '../../../resources/complaints.ts';
 import { emailAddress } from '../../../resources/email-address.ts';
 import { fieldPath } from '../../../resources/field-tree.ts';
@@ -222,7 +223,7 @@ async function webhookToSpec(
   secrets: SentSecrets,
 ): Promise<NonNullable<Blocks['webhook']>> {
   const target = config.url ?? current?.url ?? '';
-  if (!URL.canParse(target)) throw new PosthornError('INVALID_CONFIG', 'config.url must be an absolute https URL.');
+  if (!isUsableUrl(target)) throw new PosthornError('INVALID_CONFIG', 'config.url must be an absolute https URL.');
   const headers = config.headers === undefined ? current?.headers : await headersToSpec(config.headers ?? {}, current, secrets);
   const { secret } = config;
   const signingSecretRef =

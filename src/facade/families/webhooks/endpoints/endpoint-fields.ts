@@ -3,6 +3,7 @@ import { isCredentialHeader } from '../../../../core/credential-names.ts';
 import { PosthornError } from '../../../../core/errors.ts';
 import { defaultPayloadForm } from '../../../../core/payload-link.ts';
 import { defaultSignatureScheme } from '../../../../core/signature-scheme.ts';
+import { isUsableUrl } from '../../../../core/url-problem.ts';
 import type { WebhookEndpoint } from '../../../../data/webhooks/webhooks.ts';
 import { headerName, isSettableHeader } from '../../../../resources/http-header.ts';
 import { paragraph, text } from '../../../../resources/text.ts';
@@ -128,7 +129,7 @@ export function refuseWrongEndpoint(
   stored: Pick<WebhookEndpoint, 'headers' | 'headerTemplates'> = { headers: [], headerTemplates: [] },
 ): void {
   const { url } = sent;
-  if (url !== undefined && !(URL.canParse(url) && (allowsInsecureUrls || new URL(url).protocol === 'https:'))) {
+  if (url !== undefined && !(isUsableUrl(url) && (allowsInsecureUrls || new URL(url).protocol === 'https:'))) {
     const complaint = `must be an absolute ${allowsInsecureUrls ? 'http or https' : 'https'} URL`;
     throw new PosthornError('INVALID_URL', `url ${complaint}.`, { details: { url: [complaint] } });
   }

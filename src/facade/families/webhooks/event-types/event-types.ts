@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import { jsonSchemaText } from '../../../../core/json-schema-text.ts';
 import { parsedJson, parsedStrictJson } from '../../../../core/json-text.ts';
+import { isUsableUrl } from '../../../../core/url-problem.ts';
 import { cursorOf, cursorText } from '../../../../data/shard/cursor.ts';
 import type { PosthornObject, SpecInputOf } from '../../../../resources/kinds.ts';
 import { eventTypeSlug, isReservedSlug } from '../../../../resources/names.ts';
@@ -31,7 +32,7 @@ const body = z.strictObject({
   category: fields.category.nullable(),
   schema: fields.schema.nullable().describe('JSON Schema as text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
   examplePayload: fields.examplePayload.nullable().describe('JSON as text.'),
-  documentationUrl: sentHttpUrl.refine(URL.canParse, 'must be a URL').nullable().optional().describe('Where subscribers read more.'),
+  documentationUrl: sentHttpUrl.refine(isUsableUrl, 'must be a URL').nullable().optional().describe('Where subscribers read more.'),
   isEnabled: specField(fields.enabled),
   isDeprecated: specField(fields.deprecated),
   deprecatedMessage: fields.deprecatedMessage.nullable(),
