@@ -13,7 +13,7 @@ module.exports = {
   'web/screens': ['web/api', 'web/ui', 'web/app'],
   'web/app': ['web/api', 'web/ui'],
   'web/screen.tsx': ['web/api', 'web/ui'],
-  'web/routes.tsx': ['web'],
+  'web/router.tsx': ['web'],
   'web/main.tsx': ['web'],
   redis: ['core'],
   resources: ['core'],

@@ -21,7 +21,7 @@ export type HashKeys = Readonly<Record<string, string | readonly string[]>>;
 export function misnamedFields(files: readonly URL[], tables: FieldTables, keys: HashKeys, root: URL): string[] {
   return files.flatMap((file) => {
     const name = relative(fileURLToPath(root), fileURLToPath(file));
-    return new FieldRules(tables, keys).judge(readFileSync(file, 'utf8')).map(({ line, what }) => `${name}:${line}: ${what}`);
+    return new FieldRules(tables, keys).check(readFileSync(file, 'utf8')).map(({ line, what }) => `${name}:${line}: ${what}`);
   });
 }
 
@@ -37,7 +37,7 @@ class FieldRules {
     this.#keys = keys;
   }
 
-  judge(text: string): { line: number; what: string }[] {
+  check(text: string): { line: number; what: string }[] {
     try {
       this.#visit(luaparse.parse(text, { luaVersion: '5.1', locations: true, comments: false }));
     } catch (error) {

@@ -35,7 +35,7 @@ interface Place {
  * folder to which the paths of the findings are relative; `tables`: of the fields of hashes.
  */
 export function luaFindings(scripts: readonly URL[], includes: readonly URL[], root: URL, tables: FieldTables = {}): LuaFindings {
-  return new LuaRules(root, tables).judge(scripts, includes);
+  return new LuaRules(root, tables).check(scripts, includes);
 }
 
 /**
@@ -73,7 +73,7 @@ class LuaRules {
     this.#tables = tables;
   }
 
-  judge(scripts: readonly URL[], includes: readonly URL[]): LuaFindings {
+  check(scripts: readonly URL[], includes: readonly URL[]): LuaFindings {
     const included = new Set<string>();
     for (const file of includes) this.#attempt(file, () => this.#noteDeclarations(file));
     const isComplete = scripts
@@ -81,7 +81,7 @@ class LuaRules {
         this.#attempt(file, () => {
           const parts = expandScript(file, this.#tables);
           for (const part of parts) included.add(part.file.href);
-          new ScriptRules(this, file, parts).judge();
+          new ScriptRules(this, file, parts).check();
         }),
       )
       .every(Boolean);
@@ -150,9 +150,9 @@ class LuaRules {
   }
 
   /** Returns whether the file could be checked. */
-  #attempt(file: URL, judge: () => void): boolean {
+  #attempt(file: URL, check: () => void): boolean {
     try {
-      judge();
+      check();
       return true;
     } catch (error) {
       if (!(error instanceof Error)) throw error;
@@ -186,7 +186,7 @@ class ScriptRules {
     this.#headers = [...Map.groupBy(parts, (part) => part.file.href).values()].map(headerOf).join('\n');
   }
 
-  judge(): void {
+  check(): void {
     const scopes = this.#bind(this.#text);
     this.#names(scopes);
     this.#declarations(scopes);

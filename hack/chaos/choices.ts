@@ -49,7 +49,7 @@ export interface ChoicesVerdict {
 }
 
 /** Compares what came with the events in Redis. */
-export async function judgeChoices(
+export async function checkChoices(
   { redis, prefix, shards }: { redis: RedisClient; prefix: string; shards: number },
   { sinks, cameAtMs }: Choices,
   { accepted }: Pick<SteadySender, 'accepted'>,

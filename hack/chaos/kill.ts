@@ -13,7 +13,7 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
-import { choicesSource, judgeChoices, startChoices } from './choices.ts';
+import { checkChoices, choicesSource, startChoices } from './choices.ts';
 import { evidenceOf } from './evidence.ts';
 import { InFlight } from './in-flight.ts';
 import { prepareInstallation, roles } from './installation.ts';
@@ -153,7 +153,7 @@ async function killOne(rounds: number): Promise<void> {
       console.error(`${id} ${complaint}`);
       for (const line of await evidenceOf(id, { redis: redis.client, prefix, disk })) console.error(`  ${line}`);
     }
-    const { accepted, ...chosen } = await judgeChoices({ redis: redis.client, prefix, shards }, choices, chooser);
+    const { accepted, ...chosen } = await checkChoices({ redis: redis.client, prefix, shards }, choices, chooser);
     add({
       sent: sender.sent.size,
       accepted: sender.accepted.size,

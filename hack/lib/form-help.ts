@@ -1,4 +1,4 @@
-import { labelOf } from '../../src/web/app/resource-form/body.ts';
+import { labelOf } from '../../src/web/app/resource-form/form-body.ts';
 
 /** Phrases of no use in a form, and their replacements. The first that matches goes first. */
 const words: readonly (readonly [RegExp, string])[] = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { eventForShards } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   await agreeOnShards({ redis: redis.client, prefix, known: 2 });
   const event = eventForShards([1]);
   messageId = event.targets[0]?.messageId ?? '';
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
   const store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
   await store.createApplication({ org, id: application, name: 'a', externalId: 'x', shard: 0 });
 });

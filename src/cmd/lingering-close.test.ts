@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { withLongTimeouts } from '../../test/support/long-timeouts.ts';
 import { type PacedRequest, sendPaced } from '../../test/support/paced-sender.ts';
-import { patient } from '../../test/support/patient.ts';
 import { createHttpServer, type HttpServerOptions } from './http-server.ts';
 
 const ends: (() => void)[] = [];
@@ -21,7 +21,7 @@ async function serve(
   handler: RequestListener,
   lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = { maxMs: 60_000 },
 ): Promise<number> {
-  const server = patient(createHttpServer(handler, { limits: { lingering } }));
+  const server = withLongTimeouts(createHttpServer(handler, { limits: { lingering } }));
   server.listen(0, '127.0.0.1');
   ends.push(() => {
     server.close();

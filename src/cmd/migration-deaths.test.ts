@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { forms, fromOlderLayout, makeOlder } from '../../test/support/older-layout.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { agreeOnShards } from '../data/membership/shard-count.ts';
@@ -35,11 +35,11 @@ async function migrateWith(client: RedisClient): Promise<{ code: number; lines: 
   return { code: await migrateStore({ redis: client, prefix }, steps, (line) => void lines.push(line)), lines };
 }
 
-test.each<Death>(['before', 'after'])(
+test.each<CrashPoint>(['before', 'after'])(
   'A migration that dies %s any of its commands says nothing that is not so, and the next one does the rest',
   async (moment) => {
     const seen = new Set<string>();
-    await dieEverywhere(redis.client, moment, {
+    await crashAtEveryCommand(redis.client, moment, {
       prepare,
       work: migrateWith,
       look: async () => {

@@ -1,5 +1,5 @@
 import { isPosthornError } from '../core/errors.ts';
-import { compileFilter } from '../core/filter.ts';
+import { compileFilter } from '../core/filter-evaluation.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import type { ContentOf } from '../resources/sharing.ts';
 import { type Compiled, refuse } from './compiled.ts';

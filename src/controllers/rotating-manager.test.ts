@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { readyAs } from '../../test/support/disabled-cases.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { notedData } from '../../test/support/noted-events.ts';
-import { withOther } from '../../test/support/with-other.ts';
+import { ownEventData } from '../../test/support/own-events.ts';
+import { withMethod } from '../../test/support/with-method.ts';
 import type { CompleteStore } from '../store/store.ts';
 
 const suite = controllerSuite();
@@ -44,7 +44,7 @@ async function signed(kind: Kind): Promise<void> {
 }
 const told = () =>
   eventually(async () => {
-    const [data, ...more] = await notedData(suite.redis.client, suite.prefix);
+    const [data, ...more] = await ownEventData(suite.redis.client, suite.prefix);
     expect([data === undefined, more]).toEqual([false, []]);
     return data;
   });
@@ -80,7 +80,7 @@ test.each<[string, () => Promise<never>]>([
   ['fails', () => Promise.reject(new Error('away'))],
   ['has no end', () => new Promise(() => {})],
 ])('a rotation is reported without who made it when the read of that %s', async (_, getMetadata) => {
-  await start({ store: withOther(suite.store, 'getMetadata', getMetadata) });
+  await start({ store: withMethod(suite.store, 'getMetadata', getMetadata) });
   await signed('Destination');
   await secret('first', 2, 'kubectl-edit');
   expect(await told()).toEqual({

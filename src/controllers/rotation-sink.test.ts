@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
-import { takeNotedEvents } from '../../test/support/noted-events.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -54,7 +54,7 @@ function leaderOn(client: RedisClient = redis.client, by: string | null = null) 
   };
 }
 const stored = () => new RedisRegistryPublisher(redis.client, prefix).get('source', 'src_a');
-const noted = () => takeNotedEvents(redis.client, { prefix, shards, registry });
+const noted = () => takeOwnEvents(redis.client, { prefix, shards, registry });
 const seal = (kind: 'source' | 'destination', text: string, keyring = testKeyring): string =>
   keyring.seal(text, recordSealingContext(org, kind, kind === 'source' ? 'src_a' : 'dst_a', 'signingSecrets'));
 const [one, two, three] = ['one', 'two', 'three'].map((text) => seal('source', text));
@@ -134,8 +134,8 @@ describe('nothing is reported', () => {
   });
 });
 
-test.each<Death>(['before', 'after'])('a rotation is one event when the leader dies %s any of its commands', async (moment) => {
-  await dieEverywhere(redis.client, moment, {
+test.each<CrashPoint>(['before', 'after'])('a rotation is one event when the leader dies %s any of its commands', async (moment) => {
+  await crashAtEveryCommand(redis.client, moment, {
     prepare: async () => {
       await prepared();
       await leaderOn().source.publish(source([one]));
@@ -151,7 +151,7 @@ test.each<Death>(['before', 'after'])('a rotation is one event when the leader d
 
 test('who rotated a secret is reported, also by the next leader', async () => {
   const asked: string[] = [];
-  await dieEverywhere(redis.client, 'after', {
+  await crashAtEveryCommand(redis.client, 'after', {
     prepare: async () => {
       await prepared();
       await leaderOn().source.publish(source([one]));

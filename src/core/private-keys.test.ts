@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { encryptedKey, pssOf, rsaKeyOfBits } from '../../test/support/costly-keys.ts';
-import { soon } from '../../test/support/short-work.ts';
+import { withinProcessorTime } from '../../test/support/short-work.ts';
 import { costlyKeyProblem } from './private-keys.ts';
 
 const pem = ({ privateKey }: { privateKey: KeyObject }): string => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -60,5 +60,5 @@ test.each<[what: string, key: () => string, problem: RegExp]>([
   ],
 ])('%s is refused at once.', (_, key, problem) => {
   const text = key();
-  expect(soon(() => costlyKeyProblem(text))).toMatch(problem);
+  expect(withinProcessorTime(() => costlyKeyProblem(text))).toMatch(problem);
 });

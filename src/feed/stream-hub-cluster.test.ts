@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { eventForShards } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { clusterClient, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
 import { startHub, type TestClient, type TestHub } from '../../test/support/stream-clients.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
@@ -17,7 +17,7 @@ let world: TestHub;
 beforeAll(async () => {
   cluster = await startRedisCluster();
   redis = await clusterClient(cluster);
-  acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
+  acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards });
   world = startHub({ client: redis, blocking: 'redis://127.0.0.1:1' }, { prefix, shards });
 });
 afterAll(async () => {

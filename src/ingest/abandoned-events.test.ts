@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import type { CompiledFilter } from '../core/filter.ts';
+import type { CompiledFilter } from '../core/filter-evaluation.ts';
 import { type IngestPlan, ingestPlan } from './ingest-plan.ts';
 
 const routeCount = 60;

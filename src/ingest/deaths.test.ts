@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Counter } from 'prom-client';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -154,19 +154,22 @@ async function look(world: World): Promise<void> {
 }
 
 describe.each(lives)('of a process $name', ({ work }) => {
-  test.each<Death>(['before', 'after'])('and dies %s any of its commands each event is stored once, and counted once', async (moment) => {
-    let deaths = 0;
-    await dieEverywhere(redis.client, moment, {
-      prepare: async (): Promise<World> => {
-        await redis.client.flushall();
-        return new Map();
-      },
-      work,
-      look: async (world) => {
-        await look(world);
-        deaths++;
-      },
-    });
-    expect(deaths).toBeGreaterThan(7);
-  });
+  test.each<CrashPoint>(['before', 'after'])(
+    'and dies %s any of its commands each event is stored once, and counted once',
+    async (moment) => {
+      let deaths = 0;
+      await crashAtEveryCommand(redis.client, moment, {
+        prepare: async (): Promise<World> => {
+          await redis.client.flushall();
+          return new Map();
+        },
+        work,
+        look: async (world) => {
+          await look(world);
+          deaths++;
+        },
+      });
+      expect(deaths).toBeGreaterThan(7);
+    },
+  );
 });

@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Answer, IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Provider } from '../core/providers/providers.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
@@ -18,7 +18,7 @@ let ingest: IngestUnderTest;
 let replica: IngestUnderTest;
 let reader: RedisMessageReader;
 const acceptorOn = (redis: RedisClient): RedisMessageAcceptor =>
-  new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: patientClock });
+  new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: lenientClock });
 
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
@@ -243,7 +243,7 @@ function withoutSettling(redis: RedisClient): Intake {
 }
 
 test('an event of an organization that has more than its share of Redis leaves no dedup key and uses no message of the month', async () => {
-  const shares = { redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock, shards: () => 1, memoryLimitBytes: 50_000 };
+  const shares = { redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock, shards: () => 1, memoryLimitBytes: 50_000 };
   await ingest.reset({}, new RedisMessageAcceptor(shares));
   await ingest.publishSource({ monthlyMessages: 2 });
   await ingest.publishRoute();

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { EventContext } from '../core/event-context.ts';
 import { expiresAtMs } from '../core/expiry.ts';
-import { type FilterVerdict, MatchBudget } from '../core/filter.ts';
+import { type FilterVerdict, MatchBudget } from '../core/filter-evaluation.ts';
 import { forwardedHeaders } from '../core/forwarded-headers.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';

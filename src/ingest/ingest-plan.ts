@@ -1,6 +1,6 @@
 import { AddressList } from '../core/address-list.ts';
 import { PosthornError } from '../core/errors.ts';
-import { type CompiledFilter, compileFilter, filterFingerprint, metByNone } from '../core/filter.ts';
+import { type CompiledFilter, compileFilter, filterFingerprint, metByNone } from '../core/filter-evaluation.ts';
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import type { Verifier } from '../core/providers/descriptor.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
+import { lenientSandbox } from '../../test/support/lenient-sandbox.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
-import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { hopHeader } from '../core/hops.ts';
 import { derivedTimedId } from '../core/ids.ts';
 import type { OwnEvent } from '../core/own-event.ts';
@@ -13,7 +13,7 @@ import { hasOwnSource } from '../data/registry/own-sources.ts';
 import { acceptOwnEvent } from './accept-own-event.ts';
 
 let ingest: IngestUnderTest;
-const sandbox = patientSandbox();
+const sandbox = lenientSandbox();
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });
@@ -95,7 +95,7 @@ describe('an own event', () => {
 
   test('is stored once, however often it is accepted, and counts for no month', async () => {
     const redis = ingest.redis.client;
-    const acceptor = new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: patientClock, shards: () => 4 });
+    const acceptor = new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: lenientClock, shards: () => 4 });
     await ingest.publishSource({ ...own, monthlyMessages: 1 });
     await ingest.publishRoute({
       sourceId: 'src_own',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { maxQueryLength } from '../core/sent-query.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
@@ -51,7 +51,7 @@ test('a query has at most 8192 characters, and a longer one leaves nothing behin
 });
 
 test('a stored event without a query takes no more memory than before, and one that has no field for it is read', async () => {
-  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock });
   const reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
   await ingest.reset({}, acceptor);
   await ingest.publishSource();
@@ -94,7 +94,7 @@ describe('a filter', () => {
 });
 
 describe('payload_hash', () => {
-  beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock })));
+  beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock })));
 
   test.each([
     ['GET', ''],

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FilterVerdict } from '../core/filter.ts';
+import type { FilterVerdict } from '../core/filter-evaluation.ts';
 import type { SignedContent } from '../core/providers/descriptor.ts';
 
 /** Facts about a large payload from outside of this process, which never parses it. */

@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Answer, IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { type Provider, providerNames } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => ingest.stop());
 const publicUrl = 'https://hooks.example.com';
 beforeEach(() =>
-  ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock }), { publicUrl }),
+  ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock }), { publicUrl }),
 );
 
 const path = '/ingest/acme/github';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { routeRecord } from '../../test/support/records.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => ingest.stop());
 const serve = async (limits: Partial<IngestLimits> = {}) => {
-  await ingest.reset(limits, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock }));
+  await ingest.reset(limits, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock }));
   await ingest.publishSource();
 };
 beforeEach(() => serve());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
 });
 afterAll(() => ingest.stop());
-beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock })));
+beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock })));
 
 test('an answered event can be read, byte for byte, with a delivery for each route', async () => {
   await ingest.publishSource();
@@ -79,7 +79,7 @@ test('an event without routes has no_routes, one that no route matches is filter
 
 test('an event names the one that it repeats from before the window', async () => {
   await ingest.publishSource();
-  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: lenientClock });
   const event = newEvent({ duplicateOf: 'evt_00aaaaaaaaaaaaaaaaaaaaaaaaa' });
   expect([await acceptor.accept(event), await acceptor.accept(event)]).toEqual([true, false]);
   expect((await reader.event('org_a', event.id))?.duplicateOf).toBe('evt_00aaaaaaaaaaaaaaaaaaaaaaaaa');

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { Registry } from 'prom-client';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { expireMessages } from '../../test/support/expire-messages.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/records.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   ops = await startReceiver();
   ends.push(() => ops.close());
   const notifications = { onFailure: true, onSuccess: false, onRecovery: false, failureThreshold: 1, channelIds: null, emails: [] };

@@ -6,8 +6,8 @@ import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { endAlertWindows } from '../../test/support/end-alert-windows.ts';
 import { eventually } from '../../test/support/eventually.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/records.ts';
@@ -48,7 +48,7 @@ beforeEach(async () => {
   metrics = new Registry();
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
 });
 afterEach(async () => {

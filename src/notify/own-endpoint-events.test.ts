@@ -3,8 +3,8 @@ import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { expireMessages } from '../../test/support/expire-messages.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -74,7 +74,7 @@ async function sendToEndpoint(changes: Partial<NewEvent['targets'][number]> = {}
   const webhook = { partOf: 'evt_whole' };
   const event = newWebhookEvent('org_a', [{ id: 'ep_a', applicationId: 'app_a' }], { webhook, headers: [[hopHeader, '3']] });
   const targets = event.targets.map((target) => ({ ...target, maxAttempts: 1, ...changes }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock, shards: () => shards }).accept({ ...event, targets });
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock, shards: () => shards }).accept({ ...event, targets });
   return targets[0]?.messageId ?? '';
 }
 const nothingUnderWay = () =>

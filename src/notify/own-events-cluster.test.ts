@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { clusterSuite } from '../../test/support/cluster-suite.ts';
 import { eventually } from '../../test/support/eventually.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
+import { lenientSandbox } from '../../test/support/lenient-sandbox.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
-import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -38,9 +38,9 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
   registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn' }));
   registry.put('route', routeRecord({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 5 }] }));
   const shared = { redis, prefix, shards: () => shards };
-  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
   const reader = new RedisMessageReader(shared);
-  const sandbox = patientSandbox();
+  const sandbox = lenientSandbox();
   const notifiers = ['a', 'b'].map(
     (name) =>
       new Notifier({

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { awayFromTheEndOf } from '../../test/support/away-from-the-end-of.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { expireMessages } from '../../test/support/expire-messages.ts';
+import { lenientClock } from '../../test/support/lenient-clock.ts';
+import { lenientSandbox } from '../../test/support/lenient-sandbox.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
-import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { waitForPeriodStart } from '../../test/support/wait-for-period-start.ts';
 import { hopHeader } from '../core/hops.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RouteRecord } from '../core/records.ts';
@@ -50,7 +50,7 @@ beforeEach(async () => {
   );
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock, shards: () => shards });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock, shards: () => shards });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   registry.put('source', sourceRecord());
   destination('dst_a', shop.url);
@@ -157,7 +157,7 @@ describe('a dead letter', () => {
 
   test('dead letters beyond 20 in a minute are left out and counted in the next event', async () => {
     worker();
-    await awayFromTheEndOf(60_000);
+    await waitForPeriodStart(60_000);
     await sendAndFail(50);
     await nothingUnderWay();
     expect(ops.requests).toHaveLength(20);
@@ -171,7 +171,7 @@ describe('a dead letter', () => {
 
   test('dead letters of a deleted route that no worker has configured take none of the 20 of a minute', async () => {
     route({ id: 'rte_gone', destinations: [{ id: 'dst_a', shard: 0 }] });
-    await awayFromTheEndOf(60_000);
+    await waitForPeriodStart(60_000);
     for (let i = 0; i < 21; i++) await expiredUnseen({ routeId: 'rte_gone', destinationId: 'dst_a', shard: 0 });
     registry.remove('route', 'rte_gone');
     worker();
@@ -229,7 +229,7 @@ describe('a dead letter', () => {
 
   test('events for which there is no time are reported after the next read', async () => {
     checksSchema();
-    const sandbox = patientSandbox();
+    const sandbox = lenientSandbox();
     const validate = sandbox.validate.bind(sandbox);
     // Nine take longer than the 2 s that the events of an organization have at a time.
     jest.spyOn(sandbox, 'validate').mockImplementation(async (...args) => {
@@ -247,7 +247,7 @@ describe('a dead letter', () => {
     checksSchema();
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-    const sandbox = patientSandbox();
+    const sandbox = lenientSandbox();
     sandbox.close();
     ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger }, sandbox));
     await sendAndFail(2);

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { notedData } from '../../test/support/noted-events.ts';
+import { ownEventData } from '../../test/support/own-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -70,7 +70,7 @@ async function claimed(...counts: number[]): Promise<void> {
   for (const messages of counts) await claim(messages);
   await settled();
 }
-const noted = () => notedData(world.redis.client, prefix, world.shards);
+const noted = () => ownEventData(world.redis.client, prefix, world.shards);
 const counted = () => world.redis.client.hget(keys.quota, month);
 
 test('80 and 100 percent of a month are reported to the routes of the source, as the documented JSON, once, and do not count to it', async () => {
@@ -170,8 +170,8 @@ describe('a step of the messages of a month', () => {
     expect(await counted()).toBe('60');
   });
 
-  test.each<Death>(['before', 'after'])('is reported once when the process dies %s any of its commands', async (moment) => {
-    await dieEverywhere(world.redis.client, moment, {
+  test.each<CrashPoint>(['before', 'after'])('is reported once when the process dies %s any of its commands', async (moment) => {
+    await crashAtEveryCommand(world.redis.client, moment, {
       prepare: () => world.empty(),
       work: async (client) => {
         const { claim, settled } = countingProcess(client);

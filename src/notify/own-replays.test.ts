@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { awayFromTheEndOf } from '../../test/support/away-from-the-end-of.ts';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { takeNotedEvents } from '../../test/support/noted-events.ts';
+import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../test/support/replays.ts';
+import { waitForPeriodStart } from '../../test/support/wait-for-period-start.ts';
 import { hopHeader } from '../core/hops.ts';
 import type { ReplayRecord } from '../core/replay-record.ts';
 import { intakeKeys } from '../data/intake/intake-keys.ts';
@@ -37,7 +37,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-const notedEvents = () => takeNotedEvents(world.redis.client, { prefix, shards: world.shards, registry });
+const notedEvents = () => takeOwnEvents(world.redis.client, { prefix, shards: world.shards, registry });
 const running = () => world.redis.client.smembers(intakeKeys(prefix, org).runningReplays);
 
 describe('a worker', () => {
@@ -147,13 +147,13 @@ describe('the end of a replay', () => {
     expect((await notedEvents()).map(({ payload }) => payload.data)).toEqual([expect.objectContaining(data)]);
   });
 
-  test.each<Death>(['before', 'after'])('is one event when the process dies %s any of its commands', async (moment) => {
+  test.each<CrashPoint>(['before', 'after'])('is one event when the process dies %s any of its commands', async (moment) => {
     const record = replayRecord({ slug: 'night' });
     const toTheEnd = async (client: RedisClient) => {
       const { steps } = world.parts(client, { hasOwnSource: true });
       while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
     };
-    await dieEverywhere(world.redis.client, moment, {
+    await crashAtEveryCommand(world.redis.client, moment, {
       prepare: async () => {
         await world.empty();
         await world.endedMessages([0, 1]);
@@ -172,11 +172,11 @@ describe('the end of a replay', () => {
     });
   });
 
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'of one whose object is deleted is one event when the process dies %s any of its commands',
     async (moment) => {
       const endGone = (client: RedisClient) => world.parts(client, { hasOwnSource: true }).steps.endGone(org, 'w1', async () => false);
-      await dieEverywhere(world.redis.client, moment, {
+      await crashAtEveryCommand(world.redis.client, moment, {
         prepare: async () => {
           await world.empty();
           await world.endedMessages([0]);
@@ -195,7 +195,7 @@ describe('the end of a replay', () => {
   );
 
   test('replays beyond 20 that end in a minute are left out and counted', async () => {
-    await awayFromTheEndOf(minuteMs);
+    await waitForPeriodStart(minuteMs);
     for (let i = 0; i < 50; i++)
       expect(await carryOn(parts().steps, replayRecord({ identity: `i${i}`, id: `rep_${i}`, isCancelled: true }))).toBe('ended');
     const events = await notedEvents();

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { takeNotedEvents } from '../../test/support/noted-events.ts';
+import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -53,7 +53,7 @@ async function prepared(source: SourceRecord | null = ownSource, own: Partial<Ne
 const storeOn = (client: RedisClient = redis.client) =>
   new RedisWebhookStore({ redis: client, prefix, clock: systemClock, logger: silentLogger, shards: () => shards });
 const sweep = () => new WebhookSweeper({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger }).sweep();
-const noted = () => takeNotedEvents(redis.client, { prefix, shards, registry });
+const noted = () => takeOwnEvents(redis.client, { prefix, shards, registry });
 
 function rotate({ id, secret }: WebhookEndpoint, client?: RedisClient, validUntilMs = 4_000_000_000_000): Promise<WebhookEndpoint> {
   const previous = [{ sealed: secret.sealed, validUntilMs }];
@@ -124,11 +124,11 @@ describe('a rotation', () => {
     expect(await redis.client.exists(rotations)).toBe(0);
   });
 
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'is one event when the process dies %s any of its commands, and none when it is not made',
     async (moment) => {
       const ids = async () => new Set((await noted()).map(({ id }) => id));
-      await dieEverywhere(redis.client, moment, {
+      await crashAtEveryCommand(redis.client, moment, {
         prepare: () => prepared(),
         work: (client, endpoint) => rotate(endpoint, client),
         look: async ({ id }) => {
@@ -145,7 +145,7 @@ describe('a rotation', () => {
 
   test('is made, and is left pending by no more than 1,000 others', async () => {
     const full = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`ep_${i} 2`, '{}']));
-    await dieEverywhere(redis.client, 'after', {
+    await crashAtEveryCommand(redis.client, 'after', {
       prepare: async () => {
         const endpoint = await prepared();
         await redis.client.hset(rotations, full);

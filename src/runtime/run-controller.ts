@@ -4,7 +4,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Key } from '../store/store.ts';
 import type { ControllerMetrics, ReconcileOutcome } from './controller-metrics.ts';
 import { parseKey } from './object-key.ts';
-import { restOfTurn } from './short-turns.ts';
+import { reconcileTurn } from './reconcile-turns.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 export interface ReconcileResult {
@@ -54,7 +54,7 @@ function makeWorker(options: ControllerOptions, underWay: Set<AbortController>, 
   const settle = settler(options);
   return async () => {
     for (;;) {
-      const rest = restOfTurn();
+      const rest = reconcileTurn();
       if (rest !== null) await rest;
       const key = await queue.get();
       if (key === undefined) return;

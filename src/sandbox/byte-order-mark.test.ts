@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { patientBy } from '../../test/support/patient-clock.ts';
+import { lenientBy } from '../../test/support/lenient-clock.ts';
 import type { TransformType } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
-const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
+const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
 afterAll(() => sandbox.close());
 
 const marked = (text: string): Buffer => Buffer.from(`\ufeff${text}`);

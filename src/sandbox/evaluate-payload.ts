@@ -1,4 +1,4 @@
-import { compileFilter, MatchBudget, metByNone } from '../core/filter.ts';
+import { compileFilter, MatchBudget, metByNone } from '../core/filter-evaluation.ts';
 import { inOnePiece } from '../core/in-one-piece.ts';
 import { parseJson, readJson } from '../core/read-json.ts';
 import type { FilterDefinition } from '../core/records.ts';

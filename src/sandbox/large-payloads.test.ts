@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { largeJson, mebibyte } from '../../test/support/large-payloads.ts';
-import { patientBy } from '../../test/support/patient-clock.ts';
+import { lenientBy } from '../../test/support/lenient-clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import { parseJson } from '../core/read-json.ts';
 import { largeForm } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
 /** A busy machine lets code compute for as long as it may until its deadline. */
-const clock = patientBy(6);
+const clock = lenientBy(6);
 let sandbox: Sandbox;
 beforeAll(() => {
   sandbox = new Sandbox({ clock, processes: 1 });

@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
-import { patientBy, patientClock } from '../../test/support/patient-clock.ts';
+import { lenientBy, lenientClock } from '../../test/support/lenient-clock.ts';
 import { systemClock } from '../runtime/system-clock.ts';
 import { sandboxLimits, type TransformType, usualForm } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
 /** A busy machine lets code compute for as long as it may until its deadline. */
-const slowClock = patientBy(3);
+const slowClock = lenientBy(3);
 const sandbox = new Sandbox({ clock: slowClock, processes: 1 });
 /** For code that only its deadline stops, and that computes until then. A busy machine lets it compute for a part of that time. */
 const untilDeadline = { processes: 1, form: { ...usualForm, computingMs: sandboxLimits.computingMs / 4 } };
@@ -317,7 +317,7 @@ test('a sandbox that is closed refuses what is under way, what waits and what co
 });
 
 test('a process that is ended from outside is not the fault of the code', async () => {
-  const killed = new Sandbox({ clock: patientClock, processes: 1 });
+  const killed = new Sandbox({ clock: lenientClock, processes: 1 });
   try {
     const before = new Set(await processes().catch(() => []));
     await killed.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event());
@@ -333,7 +333,7 @@ test('a process that is ended from outside is not the fault of the code', async 
 });
 
 test('too many transforms of one organization are refused, and others are taken', async () => {
-  const small = new Sandbox({ clock: patientClock, processes: 1 });
+  const small = new Sandbox({ clock: lenientClock, processes: 1 });
   try {
     const many = Array.from({ length: 1 + usualForm.waitingOfOrganization + 1 }, () =>
       small.transform({ organization: 'org_a' }, { type: 'jsonata', code: '1' }, event()),
@@ -350,7 +350,7 @@ test('too many transforms of one organization are refused, and others are taken'
 });
 
 test('the payloads of one route that wait are bounded in bytes, and others are taken', async () => {
-  const small = new Sandbox({ clock: patientClock, processes: 1 });
+  const small = new Sandbox({ clock: lenientClock, processes: 1 });
   try {
     const payload = Buffer.alloc(1_048_576, 'x');
     const many = Array.from({ length: 66 }, () =>

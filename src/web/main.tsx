@@ -3,14 +3,14 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
-import { showLook } from './app/preferences.ts';
-import { router } from './routes.tsx';
+import { applyAppearance } from './app/preferences.ts';
+import { router } from './router.tsx';
 import { readAhead } from './screen.tsx';
 
 const tries = 3;
 const readAheadAfterMs = 1000;
 
-showLook();
+applyAppearance();
 const client = new QueryClient({
   queryCache: new QueryCache({
     // The session has ended: the shell queries the session, and shows the login.

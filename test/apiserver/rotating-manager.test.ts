@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ControlPlaneWorld, startControlPlaneWorld } from '../e2e/control-plane-world.ts';
 import type { Manifest } from '../e2e/world.ts';
 import { eventually } from '../support/eventually.ts';
-import { notedData } from '../support/noted-events.ts';
+import { ownEventData } from '../support/own-events.ts';
 
 const apiVersion = 'posthorn.dev/v1alpha1';
 const namespace = 'acme';
@@ -34,7 +34,7 @@ const patch = (path: string, manager: string, body: object) =>
   world.controlPlane.request('PATCH', `${path}?fieldManager=${manager}`, body, 'application/merge-patch+json');
 /** The field managers that rotated the secrets of a kind, in the order of the rotations. */
 const managers = async (kind: string): Promise<unknown[]> =>
-  (await notedData(world.redis.client, 'posthorn:')).filter((data) => data['kind'] === kind).map(({ by }) => by);
+  (await ownEventData(world.redis.client, 'posthorn:')).filter((data) => data['kind'] === kind).map(({ by }) => by);
 const expectManagers = (kind: string, wanted: string[]): Promise<void> =>
   eventually(async () => expect(await managers(kind)).toEqual(wanted), 60_000);
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { checkShards } from '../../src/data/check/shard-check.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
@@ -85,7 +85,7 @@ async function work(...releases: Release[]): Promise<void> {
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test reads some fields.
 async function call(method: string, path: string, { body, of = api }: { body?: object; of?: RoleProcess } = {}): Promise<any> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-  const response = await fetchInForce(`http://127.0.0.1:${of.port}/api/${path}`, {
+  const response = await fetchProgrammed(`http://127.0.0.1:${of.port}/api/${path}`, {
     method,
     headers,
     ...(body && { body: JSON.stringify(body) }),

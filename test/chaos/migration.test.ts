@@ -7,7 +7,7 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { agreeOnShards } from '../../src/data/membership/shard-count.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { forms, fromOlderLayout, makeOlder } from '../support/older-layout.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
@@ -25,7 +25,7 @@ const successes = new Map<number, number>();
 
 async function create(path: string, body: object): Promise<string> {
   const headers = { 'x-api-key': standalone.key, 'content-type': 'application/json' };
-  const response = await fetchInForce(`${standalone.url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetchProgrammed(`${standalone.url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { id: string }).id;
 }

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { version } from '../../src/cmd/version.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
@@ -98,7 +98,11 @@ async function metric(process: RoleProcess | undefined, sample: string): Promise
 
 async function create(api: RoleProcess, path: string, body: object): Promise<string> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-  const response = await fetchInForce(`http://127.0.0.1:${api.port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetchProgrammed(`http://127.0.0.1:${api.port}/api/${path}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
   if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { id: string }).id;
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
@@ -52,7 +52,7 @@ function answer(response: ServerResponse, _: number, request: ReceivedRequest): 
 
 async function call<T>(method: string, path: string, body?: object): Promise<T> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const response = await fetchInForce(`${url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const response = await fetchProgrammed(`${url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return JSON.parse(text) as T;

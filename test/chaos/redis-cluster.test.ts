@@ -25,9 +25,9 @@ import { blockingConnection, commandConnection, type RedisClient } from '../../s
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { startAlertingWorker } from '../support/alerting-worker.ts';
 import { eventually } from '../support/eventually.ts';
+import { lenientClock } from '../support/lenient-clock.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
-import { patientClock } from '../support/patient-clock.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { RecordRegistry } from '../support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../support/records.ts';
@@ -142,7 +142,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
   const worker = { client: redis, url: '' };
   const stop = startAlertingWorker(worker, { prefix, registry, shards, openBlocking: () => blocking() });
   try {
-    const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock });
+    const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock });
     for (const { id: destinationId, shard } of destinations) {
       const target = { messageId: newTimedId('msg_', shard, Date.now()), routeId: 'rte_a', destinationId, shard, maxAttempts: 1 };
       await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', shard, Date.now()), targets: [target] });
@@ -177,7 +177,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
 test('what has ended is taken into an archive, and goes when it is written', async () => {
   const org = 'org_kept';
   const event = { ...newEvent({ destinations: [], filteredRoutes: ['rte_a'] }), org };
-  await new RedisMessageAcceptor({ redis, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis, prefix, clock: lenientClock }).accept(event);
   const archive = new MessageArchive({ redis, prefix, limits: { records: 10, bytes: 1_000_000, ageMs: 0 } });
   await archive.set(org, 'dst_w');
   expect(await archive.settings()).toEqual(new Map([[org, 'dst_w']]));

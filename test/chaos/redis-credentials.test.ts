@@ -7,7 +7,7 @@ import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Program, startStandalone } from '../support/program.ts';
@@ -117,7 +117,7 @@ test.each(['single', 'cluster', 'sentinel'] as const)(
     try {
       const post = async (path: string, body: unknown): Promise<{ id: string }> => {
         const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-        const answer = await fetchInForce(`${url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+        const answer = await fetchProgrammed(`${url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
         expect(answer.status).toBe(201);
         return (await answer.json()) as { id: string };
       };

@@ -6,7 +6,7 @@ import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection, knownServers, type RedisClient } from '../../src/redis/connection.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
@@ -56,7 +56,7 @@ async function start(name: string, environment: Record<string, string>): Promise
   const [, , key = ''] = await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000);
   const request: Installation['request'] = async (method, path, body) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const answer = await fetchInForce(`${url}/api${path}`, { method, headers, body: JSON.stringify(body) });
+    const answer = await fetchProgrammed(`${url}/api${path}`, { method, headers, body: JSON.stringify(body) });
     expect(answer.status).toBe(201);
     return (await answer.json()) as { id: string };
   };

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
-import { patient } from '../support/patient.ts';
+import { withLongTimeouts } from '../support/long-timeouts.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 
@@ -29,7 +29,7 @@ export async function startBacklogAdapter(): Promise<BacklogAdapter> {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(isAsked ? await values(service) : isDiscovery ? discovery : {}));
   });
-  patient(server);
+  withLongTimeouts(server);
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   const listening = server.address();
   const port = typeof listening === 'object' && listening !== null ? listening.port : 0;

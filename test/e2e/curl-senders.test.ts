@@ -4,11 +4,11 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
-import { judgedByPython } from '../support/json-judges.ts';
 import { anyJson } from '../support/json-texts.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
+import { parsedByPython } from '../support/python-json.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const run = promisify(execFile);
@@ -51,7 +51,7 @@ withCurl('what curl sends', () => {
 
   // biome-ignore lint/suspicious/noExplicitAny: any record
   async function api(method: string, path: string, body?: object): Promise<any> {
-    const response = await fetchInForce(`${standalone.url}/api${path}`, {
+    const response = await fetchProgrammed(`${standalone.url}/api${path}`, {
       method,
       headers: { authorization: `Bearer ${standalone.key}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -95,7 +95,7 @@ withCurl('what curl sends', () => {
         const output = (await arrived(eventId, '/transformed')).toString();
         others['transformed'] = output.replace(/^\{"kept":/, '').replace(/\}$/, '');
       }
-      expect([String(payload), judgedByPython([[payload, others]])]).toEqual([String(payload), [[]]]);
+      expect([String(payload), parsedByPython([[payload, others]])]).toEqual([String(payload), [[]]]);
     }
   });
 

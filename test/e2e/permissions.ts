@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOf, organizationRole, whereOrganizationsLive } from '../support/audit-log.ts';
+import { nameOf, organizationNamespaces, organizationRole } from '../support/audit-log.ts';
 import { helm, type Manifest, manifests, template } from '../support/helm.ts';
 
 const system = 'posthorn-system';
@@ -35,7 +35,7 @@ export async function grantedByChart(): Promise<Set<string>> {
 function boundLater(objects: readonly Manifest[]): string[] {
   return objects
     .filter(({ kind, metadata }) => kind === 'ClusterRole' && organizationRole.test(metadata.name))
-    .flatMap((bound) => permissions(bound.metadata.name.replace('-organization-', '-'), bound, { namespace: whereOrganizationsLive }));
+    .flatMap((bound) => permissions(bound.metadata.name.replace('-organization-', '-'), bound, { namespace: organizationNamespaces }));
 }
 
 /** No request has the verb: without it there would be none for the bindings of these roles either. */

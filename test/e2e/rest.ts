@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 
 const ingestAnswer = z.looseObject({ success: z.boolean().optional(), eventId: z.string().optional() });
 
@@ -28,7 +28,7 @@ export class RestClient {
 
   /** Sends JSON unchanged. */
   async sendText(method: Method, path: string, text?: string): Promise<Answer> {
-    const response = await fetchInForce(this.#url + path, {
+    const response = await fetchProgrammed(this.#url + path, {
       method,
       headers: { authorization: `Bearer ${this.#apiKey}`, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(text === undefined ? {} : { body: text }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newSigningKey } from '../../src/core/ed25519-keys.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
 
@@ -16,7 +16,7 @@ afterAll(() => standalone?.stop());
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API, of which each test reads some fields.
 async function call(method: string, path: string, body?: object): Promise<any> {
   const headers = { 'x-api-key': standalone.key, 'content-type': 'application/json' };
-  const response = await fetchInForce(`${standalone.url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const response = await fetchProgrammed(`${standalone.url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   const answer = await response.json();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
   return answer;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
-import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
+import { waitForPeriodStart } from '../support/wait-for-period-start.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -164,7 +164,7 @@ describe('a test of a channel', () => {
   });
 
   test('a test of a channel of type email that would exceed the e-mails of the day is not sent, and reports it', async () => {
-    await awayFromTheEndOf(86_400_000);
+    await waitForPeriodStart(86_400_000);
     await world.addOrganization('umbrella');
     const key = await world.addKey('umbrella');
     const addresses = Array.from({ length: 50 }, (_, i) => `n${i}@example.com`);

@@ -3,10 +3,10 @@ import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
-import { fetchInForce } from '../support/api-writes.ts';
+import { fetchProgrammed } from '../support/api-writes.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { withOther } from '../support/with-other.ts';
+import { withMethod } from '../support/with-method.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { describeDeletions } from './suites/deletions.ts';
 
@@ -60,13 +60,13 @@ test('a change that is not in force in time is answered with a warning that repo
   }
 });
 
-test('a source that is not in force in time is in force once fetchInForce returns', async () => {
+test('a source that is not in force in time is in force once fetchProgrammed returns', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), inForceTimeoutMs: 50 });
   try {
     const headers = { authorization: `Bearer ${own.admin}`, 'content-type': 'application/json' };
     let isInForce = false;
-    const made = fetchInForce(`${own.baseUrl}/api/sources`, { method: 'POST', headers, body: '{"name":"Hurried"}' }).finally(() => {
+    const made = fetchProgrammed(`${own.baseUrl}/api/sources`, { method: 'POST', headers, body: '{"name":"Hurried"}' }).finally(() => {
       isInForce = true;
     });
     await eventually(async () => expect((await own.request('GET', '/api/sources')).body.data).toHaveLength(1));
@@ -159,7 +159,7 @@ function whoseControllersHearOfDeletionsLate(): CompleteStore {
       yield event;
     }
   };
-  return withOther(store, 'watch', watch);
+  return withMethod(store, 'watch', watch);
 }
 
 /** A store that is slow to take the status of sources. */
@@ -169,5 +169,5 @@ function withStatusOfSourcesAfter(moment: Promise<void>): CompleteStore {
     if (kind === 'Source') await moment;
     return store.applyStatus(kind, ...rest);
   };
-  return withOther(store, 'applyStatus', applyStatus);
+  return withMethod(store, 'applyStatus', applyStatus);
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { filterFingerprint } from '../../src/core/filter.ts';
+import { filterFingerprint } from '../../src/core/filter-evaluation.ts';
 import type { SentAs } from '../../src/core/sent-as.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import type { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';

@@ -34,8 +34,8 @@ import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
-import { patient } from '../support/patient.ts';
-import { patientBy, patientClock } from '../support/patient-clock.ts';
+import { lenientBy, lenientClock } from '../support/lenient-clock.ts';
+import { withLongTimeouts } from '../support/long-timeouts.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { startTestDelivery } from '../support/test-delivery.ts';
 
@@ -143,7 +143,7 @@ export async function startFacadeWorld(
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
   const feedReading = blockingConnection(redis.url, { blockMs: feedBlockMs + 30_000 });
   feedReading.on('error', () => {});
-  const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
+  const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
   const parts = wireApi({
     connections: { redis: redis.client, storing: redis.client, feed: feedReading, tasks: answers },
     prefix,
@@ -165,7 +165,7 @@ export async function startFacadeWorld(
   const services = {
     ...parts,
     // A busy machine has more time to match an event with subscriptions.
-    sending: webhookSending({ redis: redis.client, prefix, clock: patientBy(3), logger, store: webhooks, maxAttempts: 8 }),
+    sending: webhookSending({ redis: redis.client, prefix, clock: lenientBy(3), logger, store: webhooks, maxAttempts: 8 }),
     store: storeOfFacade,
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     objectEvents: null,
@@ -253,7 +253,7 @@ export async function startFacadeWorld(
     store,
     redis,
     baseUrl: first.baseUrl,
-    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }),
+    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }),
     webhooks,
     sending: services.sending,
     admin: '',
@@ -300,7 +300,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>, organizatio
       ? null
       : { organization, isFromHere: (request: IncomingMessage) => isFromLoopback(request, boundAddress(server)) };
   const facade = createFacade({ ...services, loopback, caches: caches.caches, metrics: new Registry() });
-  const server: Server = patient(createHttpServer(facade));
+  const server: Server = withLongTimeouts(createHttpServer(facade));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -7,9 +7,9 @@ import { readJson } from '../../src/core/read-json.ts';
 import { javascriptEngine } from '../../src/sandbox/engines/javascript.ts';
 import { jsonataEngine } from '../../src/sandbox/engines/jsonata.ts';
 import { liquidEngine } from '../../src/sandbox/engines/liquid.ts';
-import { isJsonToOrjson, judgedByPython, pythonWithOrjson } from '../support/json-judges.ts';
 import { anyJson, brokenJson } from '../support/json-texts.ts';
 import { assertProperty } from '../support/property.ts';
+import { isJsonToOrjson, parsedByPython, pythonWithOrjson } from '../support/python-json.ts';
 
 const engines = [
   ['javascript', javascriptEngine, '(event) => ({ kept: event.payload })'],
@@ -44,7 +44,7 @@ test('JSON of every form says in files, columns and what transforms hand on what
   const property = fc.asyncProperty(fc.array(anyJson, { minLength: 20, maxLength: 60 }), async (payloads) => {
     const cases: [Buffer, Record<string, string>][] = [];
     for (const payload of payloads) cases.push([payload, await waysOf(payload)]);
-    const judged = judgedByPython(cases);
+    const judged = parsedByPython(cases);
     const wrong = judged.flatMap((names, i) => (names === null || names.length > 0 ? [[names, String(payloads[i]), cases[i]?.[1]]] : []));
     expect(wrong).toEqual([]);
   });
@@ -53,7 +53,7 @@ test('JSON of every form says in files, columns and what transforms hand on what
 
 test('what is no JSON to Python is none to filters and files, and the other way round', () => {
   const property = fc.property(fc.array(fc.oneof(brokenJson, anyJson), { minLength: 100, maxLength: 300 }), (payloads) => {
-    const judged = judgedByPython(payloads.map((payload) => [payload, {}]));
+    const judged = parsedByPython(payloads.map((payload) => [payload, {}]));
     const differing = payloads.filter((payload, i) => (readJson(payloadText(payload)) === undefined) !== (judged[i] === null));
     expect(differing.map(String)).toEqual([]);
   });

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mailConfirmationMs, mailConfirmationToken } from '../../src/core/mail-confirmation.ts';
 import { idempotentAnswerSealingContext } from '../../src/core/sealing-contexts.ts';
 import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
-import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
+import { waitForPeriodStart } from '../support/wait-for-period-start.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const publicUrl = 'https://posthorn.example';
@@ -142,7 +142,7 @@ describe('where addresses have to be confirmed, an address', () => {
   });
 
   test('is asked at the expense of the e-mails of the organization, and of at most 50 links a day', async () => {
-    await awayFromTheEndOf(86_400_000);
+    await waitForPeriodStart(86_400_000);
     const addresses = (letter: string) => Array.from({ length: 40 }, (_, i) => `${letter}${i}@example.com`);
     const one = await channelOf('six', ...addresses('f'));
     expect((await mailsOf(one)).mails.length).toBe(40);

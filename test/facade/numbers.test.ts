@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { celEvent, compileCelFilter } from '../../src/core/cel-filter.ts';
 import { readFieldMapping } from '../../src/core/field-mapping.ts';
-import { compileFilter } from '../../src/core/filter.ts';
+import { compileFilter } from '../../src/core/filter-evaluation.ts';
 import { inOnePiece } from '../../src/core/in-one-piece.ts';
 import { readJsonPath } from '../../src/core/json-path.ts';
 import { parseJson } from '../../src/core/read-json.ts';

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
-import { withOther } from '../support/with-other.ts';
+import { withMethod } from '../support/with-method.ts';
 import { startFacadeWorld } from './facade-world.ts';
 import { describeRouteTransfer } from './suites/route-transfer.ts';
 
@@ -53,7 +53,7 @@ class LateDeletions {
         yield event;
       }
     };
-    this.store = withOther(store, 'watch', watch);
+    this.store = withMethod(store, 'watch', watch);
   }
 
   /** Of the deletions until now. */

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/runtime/system-clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOther } from '../support/with-other.ts';
+import { withMethod } from '../support/with-method.ts';
 import { startFacadeWorld } from './facade-world.ts';
 import { describeSecretUse } from './suites/secret-use.ts';
 
@@ -35,7 +35,7 @@ test('what is not published yet is waited for, then the answer says to send the 
     await released.promise;
     return store.getSecret(key);
   };
-  const world = await startFacadeWorld({ store: withOther(store, 'getSecret', late), storeOfFacade: store, inForceTimeoutMs: 200 });
+  const world = await startFacadeWorld({ store: withMethod(store, 'getSecret', late), storeOfFacade: store, inForceTimeoutMs: 200 });
   try {
     const auth = { authType: 'bearer', authConfig: { token: 'first-token-abcd' } };
     const made = await world.request('POST', '/api/destinations', { body: { name: 'Shop', url: 'https://shop.example/', ...auth } });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../src/core/webhook.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { hashFields } from '../../src/data/shard/hash-fields.ts';
-import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { newEvent } from '../support/new-event.ts';
 import { settleEverything } from '../support/queue-worker.ts';
+import { waitForPeriodStart } from '../support/wait-for-period-start.ts';
 import { type MessagesWorld, startMessagesWorld } from './webhooks/messages-world.ts';
 
 const periodMs = 300_000;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 beforeEach(async () => {
   await world.clear();
-  await awayFromTheEndOf(periodMs);
+  await waitForPeriodStart(periodMs);
 });
 
 const post = async (path: string, body: object) => (await world.facade.request('POST', `/api/${path}`, { body })).body;

@@ -12,10 +12,10 @@ import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { ApplyObject } from '../../src/store/store.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
+import { lenientClock } from '../support/lenient-clock.ts';
+import { lenientSandbox } from '../support/lenient-sandbox.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
-import { patientClock } from '../support/patient-clock.ts';
-import { patientSandbox } from '../support/patient-sandbox.ts';
 import { settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -28,7 +28,7 @@ const secret = 'canary-credential-of-a-sender-0123456789';
 beforeAll(async () => {
   world = await startFacadeWorld();
   org = await world.organizationId('acme');
-  const sandbox = patientSandbox();
+  const sandbox = lenientSandbox();
   const handler = createIngestHandler({
     registry: world.registry,
     acceptor: world.acceptor,
@@ -36,7 +36,7 @@ beforeAll(async () => {
     signatureFailures: { note: () => {} },
     sandbox,
     keyring: testKeyring,
-    clock: patientClock,
+    clock: lenientClock,
     logger: silentLogger,
     metrics: new Registry(),
   });
@@ -255,7 +255,7 @@ test('a route whose patterns were not tried, or whose schema the event breaks, h
 
 test('what a transform has left out or failed on is reported', async () => {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
   for (const [status, told] of [
     ['filtered', 'transform_filtered'],
     ['transform_failed', 'transform_failed'],

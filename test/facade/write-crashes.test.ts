@@ -5,9 +5,9 @@ import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { madeForIn, secretUsesIn } from '../../src/resources/secret-use.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from '../support/controllers.ts';
+import { CrashingProcess, crashingStore, lockWrites, mortal } from '../support/crashing-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
-import { lockWrites, MortalProcess, mortal, mortalStore } from '../support/mortal-process.ts';
 import { breakOff } from './broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -29,7 +29,7 @@ describe('a process that dies at any of its writes, to the store, the lock or th
     const redis = mortal(world.redis.client, process, lockWrites);
     const shared = { redis, prefix: 'test:', clock: systemClock, logger: silentLogger };
     mortalRequest = await world.startReplica({
-      store: mortalStore(world.store, process),
+      store: crashingStore(world.store, process),
       organizationLock: new OrganizationLock(shared),
       writeAheadLog: new WriteAheadLog(shared),
     });
@@ -271,7 +271,7 @@ describe('a process that dies at any of its writes, to the store, the lock or th
     for (const when of ['before', 'after'] as const) {
       for (let write = 1; ; write++) {
         const { send, repeated, checkWhole, check } = await setUp();
-        life = new MortalProcess({ death: { write, when }, onChange: () => {}, trouble: () => null });
+        life = new CrashingProcess({ death: { write, when }, onChange: () => {}, trouble: () => null });
         const answer = await ask(mortalRequest, send);
         const hasDied = life.died.aborted;
         life = immortal();
@@ -300,8 +300,8 @@ describe('a process that dies at any of its writes, to the store, the lock or th
     return testKeyring.open(Buffer.from(data?.[key] ?? '', 'base64').toString(), context);
   }
 
-  function immortal(): MortalProcess {
-    return new MortalProcess({ death: null, onChange: () => {}, trouble: () => null });
+  function immortal(): CrashingProcess {
+    return new CrashingProcess({ death: null, onChange: () => {}, trouble: () => null });
   }
 
   function ask(request: FacadeWorld['request'], { method, path, body, key }: Sent): Promise<Answer> {

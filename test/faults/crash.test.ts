@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { snapshotOf, versionsOf } from '../support/configuration-snapshot.ts';
 import type { ConfigurationWorld } from '../support/configuration-world.ts';
+import type { CrashPoint } from '../support/crashing-process.ts';
 import { declare, deleteSecrets, everything, kindsMissing, namespace, organization } from '../support/every-kind.ts';
-import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { type Lifetime, lifetime, readiness, stages } from './lifetime.ts';
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   writes = world.writes;
 }, timeoutMs);
 
-function newWorld(deathOf: (life: number) => Death | null = () => null): ConfigurationWorld {
+function newWorld(deathOf: (life: number) => CrashPoint | null = () => null): ConfigurationWorld {
   return worlds.next({ deathOf });
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { ConfigurationWorld, type ConfigurationWorldOptions } from '../support/configuration-world.ts';
-import { patientSandbox } from '../support/patient-sandbox.ts';
+import { lenientSandbox } from '../support/lenient-sandbox.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
 /** Redis and a sandbox for the worlds of a suite. */
@@ -18,7 +18,7 @@ export function faultWorlds(): FaultWorlds {
   let worlds = 0;
   beforeAll(async () => {
     redis = await startRedis();
-    sandbox = patientSandbox();
+    sandbox = lenientSandbox();
   });
   afterAll(async () => {
     sandbox?.close();

@@ -1,7 +1,7 @@
 import { isPosthornError } from '../../src/core/errors.ts';
 import { allObjects, type ConfigurationSnapshot, snapshotOf } from '../support/configuration-snapshot.ts';
 import type { ConfigurationWorld } from '../support/configuration-world.ts';
-import { type Declared, declare, everything, everythingChanged, keyOf, namespace, organization } from '../support/every-kind.ts';
+import { type Declared, declare, everyObjectChanged, everything, keyOf, namespace, organization } from '../support/every-kind.ts';
 
 export const stages = ['created', 'changed', 'emptied', 'gone'] as const;
 export type Lifetime = Record<(typeof stages)[number], ConfigurationSnapshot>;
@@ -30,7 +30,7 @@ export async function lifetime(
     await world.until(() => world.store.get('Namespace', { name: namespace }));
     return {
       created: await reach('created', () => declareAll(everything)),
-      changed: await reach('changed', () => declareAll(everythingChanged)),
+      changed: await reach('changed', () => declareAll(everyObjectChanged)),
       emptied: await reach('emptied', async () => {
         for (const { kind, metadata } of everything) await world.store.delete(kind, keyOf(kind, metadata.name));
       }),

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import { testKeyring } from '../support/controllers.ts';
+import type { CrashPoint } from '../support/crashing-process.ts';
 import type { FakeClock } from '../support/fake-clock.ts';
-import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { type Lifetime, lifetime, stages } from './lifetime.ts';
 
@@ -13,7 +13,7 @@ const blockMs = 1000;
 const worlds = faultWorlds();
 let stores = 0;
 
-async function lifetimeIn(deathOf: (life: number) => Death | null): Promise<Lifetime> {
+async function lifetimeIn(deathOf: (life: number) => CrashPoint | null): Promise<Lifetime> {
   const prefix = `store${++stores}:`;
   let store: RedisStore | undefined;
   const openStore = (clock: FakeClock): RedisStore => {

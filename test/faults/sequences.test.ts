@@ -4,8 +4,8 @@ import { idAnnotation } from '../../src/core/ids.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { allObjects, type ConfigurationSnapshot, nameOf, snapshotOf, versionsOf } from '../support/configuration-snapshot.ts';
 import type { ConfigurationWorld } from '../support/configuration-world.ts';
+import type { CrashPoint } from '../support/crashing-process.ts';
 import { declare, deleteSecrets, keyOf, namespace, organization } from '../support/every-kind.ts';
-import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { isWebhook, pool, type Step, steps } from './generated-steps.ts';
 
@@ -17,7 +17,7 @@ const runs = { numRuns, ...(wantedRuns === undefined ? { seed: 20_261_121 } : {}
 const worlds = faultWorlds();
 
 /** Controllers that an organization is there for. */
-async function newWorld(deathOf: () => Death | null = () => null): Promise<ConfigurationWorld> {
+async function newWorld(deathOf: () => CrashPoint | null = () => null): Promise<ConfigurationWorld> {
   const world = worlds.next({ deathOf });
   world.start();
   await declare(world.store, organization());
@@ -47,7 +47,7 @@ test(
 );
 
 async function livedThrough(taken: readonly Step[]): Promise<ConfigurationWorld> {
-  let death: Death | null = null;
+  let death: CrashPoint | null = null;
   const world = await newWorld(() => {
     const next = death;
     death = null;

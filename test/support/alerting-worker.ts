@@ -9,9 +9,9 @@ import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { lenientClock } from './lenient-clock.ts';
+import { lenientSandbox } from './lenient-sandbox.ts';
 import { silentLogger } from './logger.ts';
-import { patientClock } from './patient-clock.ts';
-import { patientSandbox } from './patient-sandbox.ts';
 import { startTestDelivery } from './test-delivery.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
@@ -20,8 +20,8 @@ type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOption
 export function startAlertingWorker(redis: { client: RedisClient; url: string }, own: Own, ownSandbox?: Sandbox): () => Promise<void> {
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };
-  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
-  const sandbox = ownSandbox ?? patientSandbox();
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
+  const sandbox = ownSandbox ?? lenientSandbox();
   const notifier = new Notifier({
     states: new AlertStates({ redis: redis.client, prefix }),
     acceptor,

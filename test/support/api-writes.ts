@@ -9,7 +9,7 @@ const manifest = z.object({ conditions: z.array(z.object({ type: z.string(), sta
  * As `fetch`, for the REST API. What a POST has made is in force once it returns: the API itself waits for two seconds, and its response has the header
  * Warning where that is too short for a busy machine.
  */
-export async function fetchInForce(url: string, request: RequestInit): Promise<Response> {
+export async function fetchProgrammed(url: string, request: RequestInit): Promise<Response> {
   const response = await fetch(url, request);
   if (request.method !== 'POST' || !response.headers.get('warning')?.includes('not yet in force')) return response;
   const id = idIn(await response.clone().json());

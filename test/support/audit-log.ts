@@ -29,7 +29,7 @@ type AuditEvent = z.output<typeof auditEvent>;
 /** The controller binds these roles in the namespace of each organization. */
 export const organizationRole = /-organization-(api|controller)$/;
 /** Where rights are by such a binding, whatever the namespace. */
-export const whereOrganizationsLive = 'namespaces of organizations';
+export const organizationNamespaces = 'namespaces of organizations';
 /** A binding counts a moment after it is made. */
 const boundAfterMs = 5000;
 
@@ -49,13 +49,13 @@ export interface Permission {
   namespace?: string;
 }
 
-/** Names a permission as `Asked` does: `posthorn-controller patch resourcequotas posthorn`, `posthorn-controller list pods in posthorn-system`. */
+/** Names a permission as `AuditedRequest` does: `posthorn-controller patch resourcequotas posthorn`, `posthorn-controller list pods in posthorn-system`. */
 export function nameOf({ account, verb, group, resource, name, namespace }: Permission): string {
   const what = `${account} ${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`;
   return namespace === undefined ? what : `${what} in ${namespace}`;
 }
 
-export interface Asked {
+export interface AuditedRequest {
   /**
    * Permissions, each with the name of the object and without it. Requests that were refused are left out, those of other programs,
    * and those by a ClusterRoleBinding for what is in the namespace of the installation: a RoleBinding would do for them.
@@ -81,7 +81,7 @@ export class AuditLog {
   }
 
   /** All until now; only what has come since the last time is read. */
-  read(): Asked {
+  read(): AuditedRequest {
     const added = bytesFrom(this.#file, this.#readBytes);
     // The last line may be half written.
     const whole = added.subarray(0, added.lastIndexOf('\n') + 1);
@@ -142,7 +142,7 @@ export class AuditLog {
       account,
       group,
       resource: subresource === undefined ? resource : `${resource}/${subresource}`,
-      ...(isByRole && namespace !== undefined && { namespace: isOfOrganization ? whereOrganizationsLive : namespace }),
+      ...(isByRole && namespace !== undefined && { namespace: isOfOrganization ? organizationNamespaces : namespace }),
     };
     this.#used.add(nameOf({ ...asked, verb }));
     // The object of a POST has no name yet when the rights are checked.

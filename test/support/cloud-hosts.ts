@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { type CertificateAuthority, createCertificateAuthority } from './certificate-authority.ts';
-import { patient } from './patient.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 
 /** The services of the clouds listen on port 443, which others than root may not. */
 export const mayListenOn443 = process.getuid?.() === 0;
@@ -58,7 +58,7 @@ export async function startCloudHosts(names: readonly string[], answer: (request
     response.writeHead(status, typeof body === 'string' ? own : { 'content-type': 'application/json', ...own });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
-  patient(server);
+  withLongTimeouts(server);
   await new Promise<void>((resolve) => server.listen(443, address, resolve));
   const lookup = (name: string, _options: object, callback: (error: Error | null, found: { address: string; family: number }[]) => void) =>
     names.includes(name) ? callback(null, [{ address, family: 4 }]) : callback(new Error(`${name} is no host of the clouds`), []);

@@ -12,20 +12,20 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
-import { namespace as organizationNamespace } from './every-kind.ts';
-import { FakeClock } from './fake-clock.ts';
-import { silentLogger } from './logger.ts';
 import {
-  type Death,
-  MortalProcess,
+  type CallFault,
+  CrashingProcess,
+  type CrashPoint,
+  crashingStore,
   mortal,
-  mortalStore,
   purgerWrites,
   readsOnly,
   registryWrites,
-  type Trouble,
   webhookWrites,
-} from './mortal-process.ts';
+} from './crashing-process.ts';
+import { namespace as organizationNamespace } from './every-kind.ts';
+import { FakeClock } from './fake-clock.ts';
+import { silentLogger } from './logger.ts';
 import type { RedisServer } from './redis.ts';
 
 export interface ConfigurationWorldOptions {
@@ -42,9 +42,9 @@ export interface ConfigurationWorldOptions {
   /** The store as the controllers see it, such as one whose watches break. */
   seenAs?: (store: CompleteStore, clock: FakeClock) => CompleteStore;
   /** How the n-th process of the controllers dies, from 0; null: it lives. */
-  deathOf?: (life: number) => Death | null;
+  deathOf?: (life: number) => CrashPoint | null;
   /** What goes wrong with a call of the controllers. */
-  trouble?: () => Trouble;
+  trouble?: () => CallFault;
 }
 
 const stepMs = 500;
@@ -67,7 +67,7 @@ export class ConfigurationWorld {
   readonly #options: ConfigurationWorldOptions;
   readonly #seen: CompleteStore;
   readonly #revisions = new Map<string, number>();
-  #life: { process: MortalProcess; controllers: RunningControllers; hasEnded: boolean } | null = null;
+  #life: { process: CrashingProcess; controllers: RunningControllers; hasEnded: boolean } | null = null;
   #lives = 0;
   #changes = 0;
   #passes = 0;
@@ -97,9 +97,9 @@ export class ConfigurationWorld {
     const { redis, prefix, clock } = this;
     const { sandbox, deathOf = () => null, trouble = () => null } = this.#options;
     if (this.#lives >= maxLives) throw new Error('the controllers die again and again, and nothing is done');
-    const process = new MortalProcess({ death: deathOf(this.#lives++), onChange: () => void this.#changes++, trouble });
+    const process = new CrashingProcess({ death: deathOf(this.#lives++), onChange: () => void this.#changes++, trouble });
     const controllers = startControllers({
-      store: mortalStore(this.#seen, process),
+      store: crashingStore(this.#seen, process),
       redis,
       prefix,
       clock,

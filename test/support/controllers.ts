@@ -24,7 +24,7 @@ import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
-import { patientBy } from './patient-clock.ts';
+import { lenientBy } from './lenient-clock.ts';
 import type { RedisServer } from './redis.ts';
 
 export const testKeyring = new Keyring([{ id: 'k1', key: Buffer.alloc(32, 1) }]);
@@ -48,7 +48,7 @@ export function startControllers(
   const { store, redis, prefix, clock = systemClock } = options;
   const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
   const abort = new AbortController();
-  const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
+  const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
   const caches = controllerCaches({
     store,
     clock,

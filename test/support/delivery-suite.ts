@@ -4,8 +4,8 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { startDeliveryProgram } from './delivery-program.ts';
 import { eventually } from './eventually.ts';
+import { lenientClock } from './lenient-clock.ts';
 import { newEvent } from './new-event.ts';
-import { patientClock } from './patient-clock.ts';
 import type { Program } from './program.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { RecordRegistry } from './record-registry.ts';
@@ -45,7 +45,7 @@ export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
 
   beforeAll(async () => {
     redis = await startRedis();
-    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
     reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   });
   afterAll(() => redis.stop());

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { eventually, Hopeless } from './eventually.ts';
+import { eventually, StopWaiting } from './eventually.ts';
 
 /** Time for a second check on a machine that is blocked for a while. */
 const patienceMs = 1000;
@@ -42,11 +42,11 @@ test('eventually with a name says what it waited for and why the last check fail
   await expect(eventually('the answer', patienceMs, answer)).rejects.toThrow(/^waited 1000 ms for the answer$/);
 });
 
-test('eventually ends at once when the check throws Hopeless', async () => {
+test('eventually ends at once when the check throws StopWaiting', async () => {
   let calls = 0;
   const hopeless = () => {
     calls += 1;
-    throw new Hopeless('the program ended');
+    throw new StopWaiting('the program ended');
   };
   await expect(eventually('output', 30_000, hopeless)).rejects.toThrow('the program ended');
   expect(calls).toBe(1);

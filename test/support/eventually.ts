@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Thrown by a check to stop the wait: what it waits for can no longer happen. */
-export class Hopeless extends Error {}
+export class StopWaiting extends Error {}
 
 type Check<T> = () => T | Promise<T>;
 
@@ -32,7 +32,7 @@ export async function eventually<T>(
       const result = await check();
       if (what === null || (result !== undefined && result !== false)) return result;
     } catch (error) {
-      if (error instanceof Hopeless) throw error;
+      if (error instanceof StopWaiting) throw error;
       last = { error };
     }
     const now = performance.now();

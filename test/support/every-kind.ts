@@ -92,7 +92,7 @@ export const everything: readonly Declared[] = [
 ];
 
 /** Each of them otherwise, with references that lead elsewhere, and an archive. */
-export const everythingChanged: readonly Declared[] = [
+export const everyObjectChanged: readonly Declared[] = [
   organization({ name: 'Acme', archive: { destinationRef: ref('archive') }, limits: { payloadBytes: 1_048_576 } }),
   declared('WebhookSubscription', 'paid', { endpointRef: ref('hooks'), eventTypeRef: ref('order.paid'), filterExpression: 'true' }),
   declared('WebhookEndpoint', 'hooks', {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, type Dispatcher, request } from 'undici';
-import { patient } from './patient.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 
 /** What the proxy does to one request instead of passing it on. */
 export interface Answer {
@@ -44,7 +44,7 @@ export class FaultProxy {
     const server = createServer((incoming, response) => {
       proxy.#serve(target.url, agent, incoming, response).catch(() => response.destroy());
     });
-    patient(server);
+    withLongTimeouts(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');

@@ -23,10 +23,10 @@ import { blockingConnection, commandConnection, type RedisClient } from '../../s
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from './eventually.ts';
+import { lenientBy } from './lenient-clock.ts';
 import { silentLogger } from './logger.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 import { type PacedRequest, sendPaced } from './paced-sender.ts';
-import { patient } from './patient.ts';
-import { patientBy } from './patient-clock.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 
@@ -81,7 +81,7 @@ export class IngestUnderTest {
   metrics = new Registry();
   /** `close` writes what it has not written yet. */
   failures: SignatureFailureLog | null = null;
-  readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1, maxPayloadBytes: largestPayloadBytes });
+  readonly #sandbox = new Sandbox({ clock: lenientBy(3), processes: 1, maxPayloadBytes: largestPayloadBytes });
   #server: Server | null = null;
   #port = 0;
 
@@ -268,7 +268,7 @@ export class IngestUnderTest {
       this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
-    const server = patient(
+    const server = withLongTimeouts(
       createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget, takesHalfClosed: true }),
     );
     server.listen(0, '127.0.0.1');

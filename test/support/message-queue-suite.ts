@@ -3,7 +3,7 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import { patientClock } from './patient-clock.ts';
+import { lenientClock } from './lenient-clock.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 
 /** What the tests of a suite about the messages of one shard share. Redis is emptied before each test, and the worker `w1` is known. */
@@ -23,14 +23,14 @@ export function messageQueueSuite(prefix: string): MessageQueueSuite {
     started = {
       redis,
       queue: new RedisDeliveryQueue(options),
-      acceptor: new RedisMessageAcceptor({ ...options, clock: patientClock }),
+      acceptor: new RedisMessageAcceptor({ ...options, clock: lenientClock }),
       reader: new RedisMessageReader(options),
     };
   });
   afterAll(() => started.redis.stop());
   beforeEach(async () => {
     await started.redis.client.flushall();
-    await started.queue.tend('w1', 64);
+    await started.queue.shardStatus('w1', 64);
   });
   return {
     get redis() {

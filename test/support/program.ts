@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually, Hopeless } from './eventually.ts';
+import { eventually, StopWaiting } from './eventually.ts';
 import { onFreePort } from './ports.ts';
 
 export const programSource = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
@@ -154,7 +154,7 @@ export function startProgram(args: readonly string[], environment: Record<string
     waitForOutput: (pattern, deadlineMs = 60_000) =>
       eventually(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
         const match = pattern.exec(output);
-        if (match === null && closed) throw new Hopeless(`the program ended: ${output}`);
+        if (match === null && closed) throw new StopWaiting(`the program ended: ${output}`);
         return match ?? undefined;
       }),
     signal: (signal) => void (signal === 'SIGKILL' ? kill() : child.kill(signal)),

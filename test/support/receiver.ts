@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patient } from './patient.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 
 export interface ReceivedRequest {
   method: string;
@@ -41,7 +41,7 @@ export async function startReceiver(
     });
   };
   const server = tls === undefined ? createServer(handle) : createTlsServer(tls, handle);
-  patient(server);
+  withLongTimeouts(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;

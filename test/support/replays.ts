@@ -19,8 +19,8 @@ import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { allPages } from './all-pages.ts';
+import { lenientClock } from './lenient-clock.ts';
 import { newEvent } from './new-event.ts';
-import { patientClock } from './patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from './queue-worker.ts';
 import { startRedis } from './redis.ts';
 import { targetSetting } from './target-setting.ts';
@@ -79,7 +79,7 @@ export function replayParts(client: RedisClient, options: PartsOptions) {
     payloadRoom,
     events,
     routing,
-    acceptor: new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock }),
+    acceptor: new RedisMessageAcceptor({ redis: client, prefix, clock: lenientClock }),
     shares: new ByteShares({ ...reading, clock }),
     circuits: new Circuits(reading),
     carrier: new OutboxCarrier({ redis: client, prefix }),
@@ -109,7 +109,7 @@ export async function startReplayWorld(prefix: string) {
   const redis = await startRedis();
   const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   const queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const parts = (client: RedisClient = redis.client, own: Pick<PartsOptions, 'routing' | 'hasOwnSource' | 'quotaSteps'> = {}) =>
     replayParts(client, { prefix, shards, ...(client !== redis.client && { feedClock: stillClock }), ...own });
 
@@ -133,7 +133,7 @@ export async function startReplayWorld(prefix: string) {
       (await allPages((page) => reader.deliveries('org_a', {}, page), 100)).filter(({ replayedFrom }) => replayedFrom !== null),
     empty: async (): Promise<void> => {
       await redis.client.flushall();
-      for (const queue of queues) await queue.tend('w1', 1000);
+      for (const queue of queues) await queue.shardStatus('w1', 1000);
     },
     /** Events with a message to `dst_<shard>` each, which ends like this; ids of the messages. */
     endedMessages: async (places: readonly number[], outcome: Outcome = dead, setting: Partial<TargetSetting> = {}): Promise<string[]> => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, Hopeless } from './eventually.ts';
+import { eventually, StopWaiting } from './eventually.ts';
 
 /** A program that a test has started and will end. */
 export interface ServerProcess {
@@ -54,7 +54,7 @@ export function spawnServer(command: string, args: string[], cwd: string, enviro
       await eventually(`${command} to be up`, deadlineMs, async () => {
         if (!exited()) return (port === null || (await listens(child.pid ?? 0, port))) && (await isUp());
         await Promise.race([closed, sleep(lastWordsMs, undefined, { ref: false })]);
-        throw new Hopeless(`${command} has ended: ${output}`);
+        throw new StopWaiting(`${command} has ended: ${output}`);
       });
     } catch (error) {
       await stop('SIGKILL');

@@ -28,7 +28,7 @@ export async function expectShortTurns(goalMs: number, run: () => Promise<unknow
 }
 
 /** What `run` returns. Fails when it takes far longer than `goalMs` of processor time. Runs it up to six times. */
-export function soon<T>(run: () => T, goalMs = 50): T {
+export function withinProcessorTime<T>(run: () => T, goalMs = 50): T {
   let best = timed(run);
   for (let i = 1; i < runs && best.ms >= goalMs * slack; i++) {
     const next = timed(run);

@@ -1,6 +1,6 @@
 import { createServer, request as forward } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { patient } from './patient.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 
 export interface SlowAnswers {
   readonly url: string;
@@ -22,7 +22,7 @@ export async function slowAnswers(origin: string, delayMs: number): Promise<Slow
     onward.on('error', () => outgoing.destroy());
     incoming.pipe(onward);
   });
-  patient(server);
+  withLongTimeouts(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   return {

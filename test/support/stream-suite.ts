@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
+import { lenientClock } from './lenient-clock.ts';
 import { newEvent } from './new-event.ts';
-import { patientClock } from './patient-clock.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { startHub, type TestHub } from './stream-clients.ts';
 
@@ -21,7 +21,7 @@ export function streamSuite(prefix: string): StreamSuite {
   const hubs: TestHub[] = [];
   beforeAll(async () => {
     redis = await startRedis();
-    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   });
   afterAll(() => redis.stop());
   beforeEach(() => redis.client.flushall());

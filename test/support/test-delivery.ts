@@ -7,15 +7,15 @@ import { blockingConnection, type RedisClient } from '../../src/redis/connection
 import { systemClock } from '../../src/runtime/system-clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { testKeyring } from './controllers.ts';
+import { lenientBy } from './lenient-clock.ts';
 import { silentLogger } from './logger.ts';
 import { MemoryDirectory } from './memory-directory.ts';
-import { patientBy } from './patient-clock.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
 /** A delivery worker of a test on this Redis, with overrides. It stops once: connections that are closed twice keep the process for 2 s. */
 export function startTestDelivery(redis: { client: RedisClient; url: string }, own: Own): Delivery {
-  const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
+  const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
   const delivery = startDelivery({
     redis: redis.client,
     openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),

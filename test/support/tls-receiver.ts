@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { eventually } from './eventually.ts';
-import { patient } from './patient.ts';
+import { withLongTimeouts } from './long-timeouts.ts';
 
 export interface TlsRequest {
   method: string;
@@ -54,7 +54,7 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
       response.destroy();
     }
   });
-  patient(server);
+  withLongTimeouts(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '0.0.0.0', resolve);

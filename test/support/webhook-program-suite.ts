@@ -11,8 +11,8 @@ import { systemClock } from '../../src/runtime/system-clock.ts';
 import { testKeyring } from './controllers.ts';
 import { startDeliveryProgram } from './delivery-program.ts';
 import { eventually } from './eventually.ts';
+import { lenientClock } from './lenient-clock.ts';
 import { silentLogger } from './logger.ts';
-import { patientClock } from './patient-clock.ts';
 import type { Program } from './program.ts';
 import { publishRecords } from './published-records.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -80,7 +80,7 @@ export function webhookProgramSuite(): WebhookProgramSuite {
       ends.push(() => program.stop());
       return program;
     },
-    accept: async (event) => void (await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event)),
+    accept: async (event) => void (await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event)),
     becomes: (messageId, expected) => eventually(async () => expect(await reader.delivery(inside, messageId)).toMatchObject(expected)),
   };
 

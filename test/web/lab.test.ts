@@ -11,7 +11,7 @@ import { subscribed, valuesIn } from '../../src/web/screens/lab-outcomes.ts';
 import { objectNameOf, yamlOf } from '../../src/web/screens/lab-yaml.ts';
 import { lineDiff } from '../../src/web/screens/line-diff.ts';
 import { forEachAtOnce } from '../../src/web/ui/at-once.ts';
-import { laidOut, memberTexts } from '../../src/web/ui/json-text.ts';
+import { laidOut, memberTexts } from '../../src/web/ui/json-layout.ts';
 
 const hostile = [
   'plain',

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -53,10 +53,10 @@ async function status(kind: 'Route' | 'Destination', type: string): Promise<stri
 /** Opens the circuit of (route, destination), or of another target, by a failed attempt. */
 async function open(target: { org: string; route: string; destination: string } = ids): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.tend('w1', 64);
+  await queue.shardStatus('w1', 64);
   const event = newEvent({ destinations: [target.destination] });
   const targets = event.targets.map((each) => ({ ...each, routeId: target.route }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept({ ...event, org: target.org, targets });
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept({ ...event, org: target.org, targets });
   for (const configured of (await queue.targets(1)).targets) {
     await queue.configure(configured, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
   }

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientBy, lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { patientBy, patientClock } from '../../../test/support/patient-clock.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
@@ -35,7 +35,7 @@ test('messages of another organization make no application and no endpoint known
   suite.start();
   await organization('acme');
   const other = await organization('other');
-  const acceptor = new RedisMessageAcceptor({ redis: suite.redis.client, prefix: suite.prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: suite.redis.client, prefix: suite.prefix, clock: lenientClock });
   await acceptor.accept(newWebhookEvent(other, [{ id: 'ep_gone', applicationId: 'app_gone' }]));
   for (const namespace of ['acme', 'other']) {
     await replay(namespace, 'application', { applicationIds: ['app_gone'] });
@@ -63,7 +63,7 @@ test('a new event type brings back the replays that name it', async () => {
     },
   };
   // No object is due for another reconcile.
-  suite.start({ clock: patientBy(100), knownWebhooks: noting });
+  suite.start({ clock: lenientBy(100), knownWebhooks: noting });
   await organization('acme');
   await replay('acme', 'several', { eventTypes: ['order.paid', 'order.sent'] });
   await eventually(() => expect(asked).toEqual(expect.arrayContaining(['order.paid', 'order.sent'])));

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { notedData } from '../../../test/support/noted-events.ts';
+import { ownEventData } from '../../../test/support/own-events.ts';
 import {
   conditionOf,
   eachWithWebhookControllers,
@@ -17,7 +17,7 @@ let told: () => Promise<Record<string, unknown>[]>;
 
 eachWithWebhookControllers((made) => {
   ({ world } = made);
-  told = () => notedData(made.redis.client, made.prefix);
+  told = () => ownEventData(made.redis.client, made.prefix);
 });
 
 const apply = (spec: object = {}, name = 'hooks') =>

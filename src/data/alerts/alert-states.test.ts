@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { endAlertWindows } from '../../../test/support/end-alert-windows.ts';
 import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -29,8 +29,8 @@ beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   states = new AlertStates({ redis: redis.client, prefix, windowMs });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  await queue.tend('w', 64);
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
+  await queue.shardStatus('w', 64);
 });
 
 const rules = (overrides: Partial<AlertRules> = {}): AlertRules => ({
@@ -104,11 +104,11 @@ describe('the log', () => {
       jobs.map((job) => ({ job, outcome: { type: 'delivered', attempt: attempt(true) }, maxAttempts: null })),
     );
     expect(answer.hasEnds).toBe(true);
-    expect((await queue.tend('w', 64)).hasEnds).toBe(true);
+    expect((await queue.shardStatus('w', 64)).hasEnds).toBe(true);
     const { entries = [] } = (await states.read(0, 'reader')) ?? {};
     expect(entries).toEqual([expect.objectContaining({ kind: 's', count: 3, routeId: 'rte_a', destinationId: 'dst_a' })]);
     await states.forget(0, entries);
-    expect((await queue.tend('w', 64)).hasEnds).toBe(false);
+    expect((await queue.shardStatus('w', 64)).hasEnds).toBe(false);
   });
 
   test('the log is read by one reader at a time, and by another when that one is gone', async () => {

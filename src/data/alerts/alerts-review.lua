@@ -33,7 +33,7 @@ local due = 0
 for route, has_incident in pairs(routes) do
   if has_incident then
     due = due + 1
-    call('ZADD', P .. 'alerts', whole(now), route)
+    call('ZADD', P .. 'alerts', integer(now), route)
   end
 end
 return due

@@ -61,7 +61,7 @@ end
 local function occur(letter, count, first, last, destination, message)
   if string.find(wanted, letter, 1, true) then
     local before, since = string.match(state[letter] or '', '^(%d+) (%d+) ')
-    local total = whole(tonumber(before or '0') + count)
+    local total = integer(tonumber(before or '0') + count)
     set(letter, total .. ' ' .. (since or first) .. ' ' .. last .. ' ' .. destination .. ' ' .. message)
   end
 end
@@ -69,7 +69,7 @@ end
 local function count_failures(destination, at, count, message)
   local before, since = string.match(state[F.alert_state.failures_of .. destination] or '', '^(%d+) (%d+)$')
   local total, first = tonumber(before or '0') + count, since or at
-  set(F.alert_state.failures_of .. destination, whole(total) .. ' ' .. first)
+  set(F.alert_state.failures_of .. destination, integer(total) .. ' ' .. first)
   if state[F.alert_state.alerted_of .. destination] then
     occur(F.alerts.failed, count, at, at, destination, message)
   elseif total >= threshold then
@@ -145,7 +145,7 @@ local function note_incidents()
   for channel, incident_key in pairs(left) do
     unset(F.alert_state.incident_of .. channel)
     call('SREM', P .. 'incidents', channel .. ' ' .. route)
-    set(F.alert_state.closing_of .. channel, counter() .. ' ' .. whole(now) .. ' ' .. incident_key)
+    set(F.alert_state.closing_of .. channel, counter() .. ' ' .. integer(now) .. ' ' .. incident_key)
   end
 end
 
@@ -159,7 +159,7 @@ for _, each in ipairs(given.confirmed) do
   local field = each.field
   local number, decided = string.match(state[field] or '', string.sub(field, 1, 2) == F.alert_state.closing_of and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
   -- A failover may give a number out twice, at different times.
-  if number == each.number and decided == whole(each.decided_at_ms) then
+  if number == each.number and decided == integer(each.decided_at_ms) then
     unset(field)
   end
 end
@@ -186,7 +186,7 @@ end
 
 for _, each in ipairs(wanted == '' and {} or given.entries) do
   local number, ms = string.match(each.entry, '^(%d+)-(%d+)$')
-  local destination, at, kind, count, message = each.destination_id, whole(each.at_ms), each.kind, each.count, each.message_id
+  local destination, at, kind, count, message = each.destination_id, integer(each.at_ms), each.kind, each.count, each.message_id
   if moves_on(tonumber(number), tonumber(ms)) then
     if kind == 'f' then
       count_failures(destination, at, count, message)
@@ -202,15 +202,15 @@ for _, each in ipairs(wanted == '' and {} or given.entries) do
   end
 end
 if has_counted then
-  set(position, given.log.marker .. ' ' .. whole(counted))
-  set(position_time, whole(counted) .. ' ' .. whole(counted_ms))
+  set(position, given.log.marker .. ' ' .. integer(counted))
+  set(position_time, integer(counted) .. ' ' .. integer(counted_ms))
 end
 
 forget_departed()
 
 local broken = (has_any(F.alert_state.alerted_of) or has_any(F.alert_state.open_circuit_of) or state[F.alert_state.departed_broken]) and '1' or '0'
 local sent, due = {}, nil
-local function look_at(ms)
+local function note_due(ms)
   due = due and math.min(due, ms) or ms
 end
 local function ends_at(letter)
@@ -224,8 +224,8 @@ for _, letter in ipairs(letters) do
     unset(letter .. F.alert_state.sending)
   end
   if state[letter] and not state[letter .. F.alert_state.sending] and ends_at(letter) <= now then
-    set(letter .. F.alert_state.sending, counter() .. ' ' .. broken .. ' ' .. whole(now) .. ' ' .. state[letter])
-    set(letter .. F.alert_state.window_end, whole(now + window_ms))
+    set(letter .. F.alert_state.sending, counter() .. ' ' .. broken .. ' ' .. integer(now) .. ' ' .. state[letter])
+    set(letter .. F.alert_state.window_end, integer(now + window_ms))
     unset(letter)
   end
   if state[letter .. F.alert_state.sending] then
@@ -234,9 +234,9 @@ for _, letter in ipairs(letters) do
       alert[#alert + 1] = part
     end
     sent[#sent + 1] = alert
-    look_at(now + again_ms)
+    note_due(now + again_ms)
   elseif state[letter] then
-    look_at(ends_at(letter))
+    note_due(ends_at(letter))
   end
 end
 
@@ -246,7 +246,7 @@ for field, value in pairs(state) do
   if channel then
     local number, ms, incident_key = string.match(value, '^(%d+) (%d+) (.*)$')
     closed[#closed + 1] = { channel, number, ms, incident_key }
-    look_at(now + again_ms)
+    note_due(now + again_ms)
   end
 end
 
@@ -258,7 +258,7 @@ elseif next(state) then
   call('SADD', P .. 'alr:' .. org, route)
 end
 if due then
-  call('ZADD', P .. 'alerts', whole(due), route)
+  call('ZADD', P .. 'alerts', integer(due), route)
 else
   call('ZREM', P .. 'alerts', route)
 end

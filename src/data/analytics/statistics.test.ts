@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -30,7 +30,7 @@ const queues: RedisDeliveryQueue[] = [];
 beforeAll(async () => {
   redis = await startRedis();
   const shards = () => 2;
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards });
   for (const shard of [0, 1]) queues.push(new RedisDeliveryQueue({ redis: redis.client, prefix, shard, tallyMs: 0 }));
 });
@@ -146,7 +146,7 @@ test.each([false, true])(
   async (isFolded) => {
     const [queue] = queues;
     if (queue === undefined) throw new Error('there is no queue');
-    await queue.tend('w1', 1000);
+    await queue.shardStatus('w1', 1000);
     await deliver(2, { type: 'retry', attempt: failure, delayMs: 0 });
     await queue.promote();
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 2), { type: 'retry', attempt: failure, delayMs: 60_000 });
@@ -240,7 +240,7 @@ describe('what waits', () => {
   test('is counted per target, whatever of it becomes due with others', async () => {
     const [queue] = queues;
     if (queue === undefined) throw new Error('there is no queue');
-    await queue.tend('w1', 1000);
+    await queue.shardStatus('w1', 1000);
     for (let i = 0; i < 3; i++) await acceptor.accept(newEvent({ destinations: ['dst_0', 'dst_1'] }));
     const jobs = await takeFrom(queue, 'w1', 6);
     const dueAtOnce = { dst_0: 1, dst_1: 2 };
@@ -279,7 +279,7 @@ test('a series of a source has the deliveries of its routes, unless their target
   await acceptor.accept(newEvent({ targets }));
   const [queue] = queues;
   if (queue === undefined) throw new Error('there is no queue');
-  await queue.tend('w1', 10_000);
+  await queue.shardStatus('w1', 10_000);
   for (let open = targets.length; open > 0; ) {
     const jobs = await takeFrom(queue, 'w1', Math.min(open, 64));
     await settleAll(queue, 'w1', jobs, delivered);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -24,12 +24,12 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.tend('w1', 64);
+  await queue.shardStatus('w1', 64);
 });
 
 /** The messages of one target. */
 async function accept(count: number): Promise<string[]> {
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const events = Array.from({ length: count }, () => newEvent());
   for (const event of events) await acceptor.accept(event);
   return events.flatMap(({ targets }) => targets.map(({ messageId }) => messageId));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -26,8 +26,8 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  await queue.tend('w1', 64);
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
+  await queue.shardStatus('w1', 64);
   const accept = async (): Promise<string> => {
     const event = newEvent();
     await acceptor.accept(event);
@@ -118,9 +118,9 @@ describe('a message on its way to another shard', () => {
 
   beforeEach(async () => {
     await redis.client.flushall();
-    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).tend('w1', 64);
+    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).shardStatus('w1', 64);
     const event = eventForShards([0]);
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
     const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1, { failover }), dead);
     eventId = event.id;
@@ -165,7 +165,7 @@ describe('a batch', () => {
 
   beforeEach(async () => {
     await redis.client.flushall();
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
     for (let i = 0; i < 2; i++) await acceptor.accept(newEvent());
     const jobs = await takeFrom(queue, 'w1', 1, { batch });
     key = jobs[0]?.messageKey ?? '';

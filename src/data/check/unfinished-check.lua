@@ -24,7 +24,7 @@ if ARGV[1] == 'weigh' then
     end
   end
   for account, sum in pairs(sums) do
-    reply[#reply + 1], reply[#reply + 2] = account, whole(sum)
+    reply[#reply + 1], reply[#reply + 2] = account, integer(sum)
   end
   return reply
 elseif ARGV[1] == 'correct' then

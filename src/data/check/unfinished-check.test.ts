@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
@@ -30,9 +30,9 @@ const recount = (): Promise<number> => recountUnfinished({ redis: redis.client, 
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.tend('w1', 64);
-  await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).tend('w1', 64);
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  await queue.shardStatus('w1', 64);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).shardStatus('w1', 64);
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   await acceptor.accept(newEvent({ destinations: ['dst_a', 'dst_b'] }));
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
   await acceptor.accept(eventForShards([0]));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { attempt, dead, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
@@ -24,7 +24,7 @@ let reader: FeedReader;
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const blocking = redis.client.duplicate({ commandTimeout: undefined });
   reader = new FeedReader({ redis: redis.client, blocking, prefix, shards: () => 1, clock: systemClock });
 });
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
 });
 
 /** The rows that `act` has written. */

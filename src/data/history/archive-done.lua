@@ -34,6 +34,6 @@ if not rest then
 elseif waiting >= written.max_waiting then
   call('ZADD', P .. 'az', now, org)
 else
-  call('ZADD', P .. 'az', whole(math.max(now, tonumber(string.match(rest[1], '^%d+')) + written.max_wait_ms)), org)
+  call('ZADD', P .. 'az', integer(math.max(now, tonumber(string.match(rest[1], '^%d+')) + written.max_wait_ms)), org)
 end
 return 1

@@ -21,10 +21,10 @@ if not failure.error then
   return tonumber(call('HGET', key, F.archive.failures) or '0')
 end
 local failures = call('HINCRBY', key, F.archive.failures, 1)
-call('HSETNX', key, F.archive.failing_since_ms, whole(now))
+call('HSETNX', key, F.archive.failing_since_ms, integer(now))
 call('HSET', key, F.archive.last_error, failure.error)
 call('SADD', P .. 'arw', org)
 local delay = math.min(failure.max_delay_ms, failure.first_delay_ms * 2 ^ math.min(30, failures - 1))
-call('ZADD', P .. 'az', whole(now + delay), org)
+call('ZADD', P .. 'az', integer(now + delay), org)
 note_oldest(org)
 return failures

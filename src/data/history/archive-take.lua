@@ -30,7 +30,7 @@ while most > 0 do
     elseif is_busy[org] or mark_of(org) ~= asked.mark then
       passed = passed + 1
     else
-      local until_ms = whole(now + asked.hold_ms)
+      local until_ms = integer(now + asked.hold_ms)
       call('ZADD', P .. 'az', until_ms, org)
       call('HSET', P .. 'ar:' .. org, F.archive.lease_end_ms, until_ms)
       return { org, destination }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { forgetStaleNames } from '../../../test/support/come-due.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
+import { forgetStaleNames } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
@@ -31,13 +31,13 @@ let purger: RedisMessagePurger;
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   purger = new RedisMessagePurger({ redis: redis.client, prefix });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
 });
 
 const sharedLimiter = { id: 'app_a', revision: 1, windows: [{ ms: 1000, most: 1000 }] };

@@ -152,7 +152,7 @@ export class EventLists {
     const asked = await Promise.all(
       [...Map.groupBy(events, ({ at }) => at.shard)].map(async ([shard, group]) => {
         const parts = inParts(group, maxLooked, ({ item }) => item.deliveryCount);
-        const keys = await Promise.all(parts.map((part) => this.#askedMessages(filter, shard, part)));
+        const keys = await Promise.all(parts.map((part) => this.#matchingMessages(filter, shard, part)));
         return keys.flat().map((ofEvent) =>
           ofEvent.map((key) => {
             const id = recordId('msg_', shard, key);
@@ -170,11 +170,11 @@ export class EventLists {
     return new Map([...firsts].map(([eventId, { id }]) => [eventId, id]));
   }
 
-  async #askedMessages(filter: DeliveryFilter, shard: number, events: readonly LocatedEvent[]): Promise<string[][]> {
+  async #matchingMessages(filter: DeliveryFilter, shard: number, events: readonly LocatedEvent[]): Promise<string[][]> {
     const reader = this.#shards().find((each) => each.shard === shard);
     const keys = events.flatMap(({ item }) => recordLocation(item.id)?.key ?? []);
     const { routeId, destinationId } = filter;
-    return (await reader?.askedMessages(keys, { routeId, destinationId, outcome: outcomeConditions(filter) })) ?? [];
+    return (await reader?.matchingMessages(keys, { routeId, destinationId, outcome: outcomeConditions(filter) })) ?? [];
   }
 
   /** The deliveries at positions of several events that meet the filter, of each event at most the first 1,000 positions. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -44,12 +44,12 @@ class World {
     this.shards = shards;
     const options = { redis: redis.client, prefix };
     this.#queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ ...options, shard }));
-    this.#acceptor = new RedisMessageAcceptor({ ...options, clock: patientClock });
+    this.#acceptor = new RedisMessageAcceptor({ ...options, clock: lenientClock });
     this.#replayer = new RedisMessageReplayer({ ...options, clock: systemClock, shards: () => shards });
   }
 
   async fill(): Promise<void> {
-    for (const queue of this.#queues) await queue.tend('w1', 1000);
+    for (const queue of this.#queues) await queue.shardStatus('w1', 1000);
     for (const org of ['org_a', webhookOrganization('org_a')]) {
       for (const shard of this.#queues.keys()) {
         const send = async (rare: Rare) => this.#note(org, rare, await this.#send(org, shard, rare));

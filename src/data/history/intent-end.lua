@@ -32,7 +32,7 @@ if ended.outcome then
     call('HDEL', outcomes, oldest[1])
   end
   call('HSET', outcomes, intent, ended.outcome)
-  call('ZADD', by_time, whole(now), intent)
+  call('ZADD', by_time, integer(now), intent)
   call('PEXPIRE', outcomes, outcome_kept_ms)
   call('PEXPIRE', by_time, outcome_kept_ms)
 end

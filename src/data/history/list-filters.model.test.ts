@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { allPages } from '../../../test/support/all-pages.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { settleAll } from '../../../test/support/queue-worker.ts';
 import { startRedis } from '../../../test/support/redis.ts';
@@ -73,8 +73,8 @@ async function fill(redis: RedisClient): Promise<Payloads> {
   const payloads: Payloads = new Map();
   const random = numbers(17);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock });
-  for (const queue of queues) await queue.tend('w1', 1000);
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock });
+  for (const queue of queues) await queue.shardStatus('w1', 1000);
   const began = (): number => Date.now() + random(100) * 1000;
   const failure = (): NewAttempt => {
     const errorType = errors[random(errors.length)] ?? 'timeout';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -92,13 +92,13 @@ class World {
   constructor() {
     const shared = { redis: redis.client, prefix, clock: systemClock };
     this.#queue = new RedisDeliveryQueue(shared);
-    this.#acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+    this.#acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
     this.#replayer = new RedisMessageReplayer(shared);
     this.#archive = new MessageArchive({ ...shared, limits: { records: 3, bytes: 1_000_000, ageMs: 0 } });
   }
 
   async begin(): Promise<void> {
-    await this.#queue.tend('w1', 1000);
+    await this.#queue.shardStatus('w1', 1000);
     await this.#archive.set(org, 'dst_w');
     // One that is never written, and holds up no other.
     await this.#archive.set('org_b', 'dst_w');

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { clusterSuite } from '../../../test/support/cluster-suite.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
@@ -17,12 +17,12 @@ const suite = clusterSuite();
 test('messages of an event are cancelled in a Cluster, whichever shards they are in; those that are not made yet have no id', async () => {
   const { redis } = suite;
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-  for (const queue of queues) await queue.tend('w1', 1000);
+  for (const queue of queues) await queue.shardStatus('w1', 1000);
   const canceller = new RedisMessageCanceller({ redis, prefix, shards: () => shards });
   const reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
   const event = eventForShards(Array.from({ length: shards }, (_, shard) => shard));
   const ids = event.targets.map(({ messageId }) => messageId);
-  await new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards }).accept(event);
+  await new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards }).accept(event);
   for (let shard = 0; shard < shards; shard++) await new OutboxCarrier({ redis, prefix }).carry(shard);
   const first = await takeFrom(queues[0] ?? missing(), 'w1', 1);
   const second = await takeFrom(queues[1] ?? missing(), 'w1', 1);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -32,14 +32,14 @@ beforeAll(async () => {
   redis = await startRedis();
   const shared = { redis: redis.client, prefix };
   queue = new RedisDeliveryQueue({ ...shared, tallyMs: 0 });
-  acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
   canceller = new RedisMessageCanceller(shared);
   reader = new RedisMessageReader(shared);
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
 });
 
 async function accept(count = 1, changes: Parameters<typeof newEvent>[0] = {}): Promise<string[]> {
@@ -126,7 +126,7 @@ const waits: Record<string, () => Promise<string>> = {
     const [id = ''] = await accept();
     await take();
     await queue.reclaim(['w1']);
-    await queue.tend('w1', 1000);
+    await queue.shardStatus('w1', 1000);
     return id;
   },
   'as a replay': async () => {
@@ -309,7 +309,7 @@ test('cancels that race with workers leave each message ended once', async () =>
   const ids = await accept(200);
   await take();
   await queue.reclaim(['w1']);
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
   const results = new Map<string, string | undefined>();
   const cancels = async (): Promise<void> => {
     for (let k = 0; k < ids.length; k += 5) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { allPages as everyPage } from '../../../test/support/all-pages.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import type { NewEvent, PageQuery, ViewPage } from '../shard/messages.ts';
@@ -12,7 +12,7 @@ let acceptor: RedisMessageAcceptor;
 let reader: RedisMessageReader;
 beforeAll(async () => {
   redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: lenientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix: 'test:' });
 });
 afterAll(() => redis.stop());

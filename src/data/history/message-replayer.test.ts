@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
-import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
@@ -46,7 +46,7 @@ const finish = () => new IntentFinisher({ redis: redis.client, prefix, clock: sy
 /** Dead letters by their shards: two in the first and one in the second. */
 async function deadLetters(places = [0, 0, 1]): Promise<string[]> {
   await redis.client.flushall();
-  for (const queue of queues) await queue.tend('w1', 10_000);
+  for (const queue of queues) await queue.shardStatus('w1', 10_000);
   const event = newWebhookEvent(account, []);
   event.targets = places.map((shard, i) => ({
     messageId: newTimedId('msg_', shard, event.receivedAtMs),
@@ -56,7 +56,7 @@ async function deadLetters(places = [0, 0, 1]): Promise<string[]> {
     maxAttempts: 8,
     subscription: { id: `sub_${i}`, transformId: null },
   }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
   let taken = 0;
   await eventually(async () => {
     for (const queue of queues) {
@@ -99,7 +99,7 @@ const operations: [string, (client: RedisClient, ids: string[]) => Promise<unkno
 ];
 
 describe.each(operations)('%s', (_, work, wanted) => {
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'is not begun, or finished by another with an exact count, when the process dies %s any of its commands',
     async (moment) => {
       const ends = new Set<string>();
@@ -111,7 +111,7 @@ describe.each(operations)('%s', (_, work, wanted) => {
         expect(await state()).toEqual(left);
         expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
       };
-      await dieEverywhere(redis.client, moment, { prepare: () => deadLetters(), work, look });
+      await crashAtEveryCommand(redis.client, moment, { prepare: () => deadLetters(), work, look });
       expect([nothing, wanted]).toEqual(expect.arrayContaining([...ends].map((each) => JSON.parse(each))));
     },
     180_000,
@@ -119,7 +119,7 @@ describe.each(operations)('%s', (_, work, wanted) => {
 });
 
 describe('an equal request with the same mark', () => {
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'replays once and has the first answer, when the process of the first dies %s any of its commands',
     async (moment) => {
       const work = (client: RedisClient, ids: string[]) => replayerOn(client).replayMany(org, ids, { monthlyMessages, mark: 'mark' });
@@ -134,7 +134,7 @@ describe('an equal request with the same mark', () => {
         expect(answer.map(({ newId }) => newId).sort()).toEqual(made.sort());
         expect(await state()).toEqual({ ...nothing, replays: 3, counted: 3 });
       };
-      await dieEverywhere(redis.client, moment, { prepare: () => deadLetters(), work, look });
+      await crashAtEveryCommand(redis.client, moment, { prepare: () => deadLetters(), work, look });
     },
     180_000,
   );

@@ -20,7 +20,7 @@
 -- @include "../queue/includes/new-message.lua"
 -- @include "../queue/includes/event-copy.lua"
 -- @include "../queue/includes/outbox.lua"
--- @include "../queue/includes/queue-room.lua"
+-- @include "../queue/includes/queue-capacity.lua"
 -- @include "../queue/includes/intern.lua"
 -- @include "../queue/includes/failover.lua"
 -- @include "../shard/includes/order.lua"
@@ -34,7 +34,7 @@ local max_probes = 2
 
 -- By target: how many more messages it takes, or why it takes none.
 local targets_open = {}
-local function judge(n)
+local function limit_of(n)
   local t = call('HMGET', P .. 't:' .. n, F.target.paused_since_ms, F.target.circuit_state, F.target.cooldown_end_ms, F.target.batch_layout,
     F.target.batch_records, F.target.in_order)
   if t[6] then
@@ -64,12 +64,12 @@ local function take_place(n, destination)
   if not max_waiting or (other_shard and destination ~= other_destination) then
     return nil
   end
-  targets_open[n] = targets_open[n] or judge(n)
+  targets_open[n] = targets_open[n] or limit_of(n)
   local open = targets_open[n]
   if type(open) == 'string' then
     return open
   end
-  local room = queue_room(destination)
+  local room = queue_capacity(destination)
   if open <= 0 or (room and room <= (let_in[destination] or 0)) then
     return call('HEXISTS', P .. 't:' .. n, F.target.circuit_state) == 1 and 'circuit' or 'target_full'
   end
@@ -79,7 +79,7 @@ local function take_place(n, destination)
 end
 
 -- Where a message of the route goes instead, written like a candidate of failover; nil: to its own target.
-local function place_of(t)
+local function detour_of(t)
   if not other_shard or t[3] == other_destination then
     return nil
   end
@@ -132,7 +132,7 @@ for _, each in ipairs(pending) do
   if m[6] then
     max = max .. ' ' .. m[6] .. ' ' .. (m[7] or '')
   end
-  if new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max, is_paced = max_waiting ~= nil, elsewhere = place_of(t) }) then
+  if new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max, is_paced = max_waiting ~= nil, elsewhere = detour_of(t) }) then
     touched[n] = true
   end
   if other_shard then
@@ -140,7 +140,7 @@ for _, each in ipairs(pending) do
   end
   if m[8] == 'q' then
     local retries = tonumber(string.match(m[9] or '0', '^%d+'))
-    call('HSET', P .. 'm:' .. each.old, F.message.replays, whole(retries + 1) .. ' ' .. whole(now))
+    call('HSET', P .. 'm:' .. each.old, F.message.replays, integer(retries + 1) .. ' ' .. integer(now))
   end
   call('HSET', P .. 'm:' .. new, F.message.replay_of, each.id)
   if m[5] then

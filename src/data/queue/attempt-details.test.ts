@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { attempt, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
@@ -44,7 +44,7 @@ const failed = (body = 'no', detail = detailOf()): NewAttempt => ({ ...failure, 
 
 async function accept(): Promise<{ id: string; key: string; eventKey: string }> {
   const event = newEvent();
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
   const id = event.targets[0]?.messageId ?? '';
   return { id, key: id.slice(6), eventKey: event.id.slice(6) };
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { awayFromTheEndOf } from '../../../test/support/away-from-the-end-of.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { waitForPeriodStart } from '../../../test/support/wait-for-period-start.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { hashFields } from '../shard/hash-fields.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis?.stop());
 beforeEach(async () => {
-  await awayFromTheEndOf(300_000);
+  await waitForPeriodStart(300_000);
   await redis.client.flushall();
 });
 
@@ -39,13 +39,13 @@ async function repeat(step: () => Promise<boolean>): Promise<void> {
 describe('a sample of the backlogs', () => {
   test('is due once in five minutes, and taken by one worker', async () => {
     await accept('org_a', 'dst_a', 3);
-    expect((await queue.tend('w1', 1)).isSampleDue).toBe(true);
+    expect((await queue.shardStatus('w1', 1)).isSampleDue).toBe(true);
     await Promise.all(Array.from({ length: 5 }, () => queue.sampleBacklogs()));
-    expect((await queue.tend('w2', 1)).isSampleDue).toBe(false);
+    expect((await queue.shardStatus('w2', 1)).isSampleDue).toBe(false);
     expect(await samplesOf('')).toEqual({ n: '1' });
     expect(await sampledBacklogs('org_a')).toEqual({ '*': 3, '1': 3 });
     await redis.client.hset(`${base}ctl`, hashFields.control.sampledPeriod, '1');
-    expect((await queue.tend('w2', 1)).isSampleDue).toBe(true);
+    expect((await queue.shardStatus('w2', 1)).isSampleDue).toBe(true);
   });
 
   test('has what is under way, what is to be tried again and what is paused', async () => {

@@ -60,7 +60,7 @@ call('HSET', P .. 'm:' .. id, F.message.has_guests, has_guests)
 local attempts = tonumber(m[2] or '0')
 local fields = { F.message.event, batch_marker, F.message.target, m[1], F.message.status, attempts > 0 and 'r' or 'p', F.message.max_attempts,
   m[3] or '1', F.message.moves, m[4] or '0',
-  F.message.has_guests, new_has_guests, F.message.index_stamp, whole(now) .. '-' .. counter() }
+  F.message.has_guests, new_has_guests, F.message.index_stamp, integer(now) .. '-' .. counter() }
 if attempts > 0 then
   fields[#fields + 1] = F.message.attempts
   fields[#fields + 1] = attempts

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { forgetStaleNames } from '../../../test/support/come-due.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
+import { forgetStaleNames } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { attempt, failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -93,7 +93,7 @@ afterAll(() => redis.stop());
 /** Runs steps on the real scripts; beside them it keeps the objects that uploads would have made. */
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   readonly #reader = new RedisMessageReader({ redis: redis.client, prefix });
   readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix });
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
@@ -142,7 +142,7 @@ class Run {
       }
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
-        await this.#queue.tend(action.worker, 64);
+        await this.#queue.shardStatus(action.worker, 64);
         for (const job of this.#known.get(action.worker)?.values() ?? []) this.#zombies.push({ worker: action.worker, job });
         this.#known.get(action.worker)?.clear();
         return;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, settleAll, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { alertOrganization } from '../../core/alert.ts';
@@ -87,7 +87,7 @@ describe('with Redis', () => {
   afterAll(() => redis.stop());
   beforeEach(async () => {
     await redis.client.flushall();
-    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock, shards: () => 4, memoryLimitBytes });
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes });
   });
 
   const eventOf = (org: string, { bytes = 20_000, shard = 0 } = {}): NewEvent => {
@@ -96,7 +96,7 @@ describe('with Redis', () => {
   };
   const outcomes = async (events: readonly NewEvent[]): Promise<(string | boolean)[]> =>
     await Promise.all(events.map((event) => acceptor.accept(event).catch((error: { code: string }) => error.code)));
-  const figures = () => new ByteShares({ redis: redis.client, prefix, clock: patientClock, shards: () => 4, memoryLimitBytes }).figures();
+  const figures = () => new ByteShares({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes }).figures();
 
   test('an account is refused once it has its share, event by event, whatever shards they go to, and others in the same call are taken', async () => {
     const many = Array.from({ length: 80 }, (_, i) => [
@@ -146,7 +146,7 @@ describe('with Redis', () => {
     expect(await redis.client.exists(shardKeys(prefix, 0).event(refused.id.slice(6)))).toBe(0);
     expect(await outcomes([stored, refused])).toEqual([false, 'QUEUE_FULL']);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.tend('w1', 64);
+    await queue.shardStatus('w1', 64);
     await settleEverything(queue, 'w1');
     expect((await figures()).byAccount.size).toBe(0);
     await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -175,10 +175,10 @@ describe('with Redis', () => {
     const first = eventOf('org_a');
     await outcomes([first]);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.tend('w1', 64);
+    await queue.shardStatus('w1', 64);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
     await outcomes(Array.from({ length: 30 }, () => eventOf('org_a')));
-    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: patientClock, shards: () => 4, memoryLimitBytes });
+    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes });
     await expect(replayer.replay('org_a', first.targets[0]?.messageId ?? '')).rejects.toMatchObject({ code: 'QUEUE_FULL' });
   });
 
@@ -187,9 +187,9 @@ describe('with Redis', () => {
     const said = await outcomes(events);
     expect(said).toContain('QUEUE_FULL');
     const message = events[said.indexOf(true)]?.targets[0]?.messageId ?? '';
-    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: patientClock, shards: () => 4, memoryLimitBytes });
+    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes });
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.tend('w1', 64);
+    await queue.shardStatus('w1', 64);
     await settleEverything(queue, 'w1');
     expect(await redis.client.hget(shardKeys(prefix, 0).declared[0], 'over')).toBe('org_a');
     await expect(replayer.replay('org_a', message)).resolves.toMatch(/^msg_/);
@@ -200,13 +200,13 @@ describe('with Redis', () => {
     await outcomes(Array.from({ length: 30 }, () => eventOf('org_a')));
     expect((await figures()).over).toBe(1);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.tend('w1', 64);
+    await queue.shardStatus('w1', 64);
     await settleEverything(queue, 'w1');
     expect((await figures()).over).toBe(0);
   });
 
   test('without a limit of memory nobody is refused', async () => {
-    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
     expect(new Set(await outcomes(Array.from({ length: 60 }, () => eventOf('org_a'))))).toEqual(new Set([true]));
   });
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -47,14 +47,14 @@ async function deliverAll(events: readonly NewEvent[]): Promise<Map<string, bool
   return found;
 }
 
-test.each<Death>(['before', 'after'])(
+test.each<CrashPoint>(['before', 'after'])(
   'Of a process that dies %s any of its commands while it stores or carries payloads in chunks no event has a part of one, and no chunk stays for ever',
   async (moment) => {
     let deaths = 0;
-    await dieEverywhere(redis.client, moment, {
+    await crashAtEveryCommand(redis.client, moment, {
       prepare: async () => {
         await redis.client.flushall();
-        for (const shard of every) await queueOf(shard).tend('w1', 1000);
+        for (const shard of every) await queueOf(shard).shardStatus('w1', 1000);
         return [[0, 1], [0]].map((targets) => ({ ...eventForShards(targets), payload: largePayload(mebibyte + 100) }));
       },
       work: async (client, [first, second]) => {
@@ -67,7 +67,7 @@ test.each<Death>(['before', 'after'])(
         expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
         const before = await deliverAll(events);
         // Whose sender got no answer is sent again.
-        const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock, shards: () => shards });
+        const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock, shards: () => shards });
         for (const event of events) await acceptor.accept(event);
         const after = await deliverAll(events);
         expect([...before.keys()].filter((id) => after.has(id))).toEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -28,12 +28,12 @@ beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   circuits = new Circuits({ redis: redis.client, prefix });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
 });
 
 /** The first target of the shard with a circuit of this setting, made by a message that is delivered. */
@@ -80,7 +80,7 @@ test('the scripts move a circuit as the state machine says', async () => {
       fc.array(step, { maxLength: 25, size: 'max' }),
       async (setting, steps) => {
         await redis.client.flushall();
-        await queue.tend('w1', 1000);
+        await queue.shardStatus('w1', 1000);
         await makeTarget(setting);
         let expected: Circuit = newCircuit;
         for (const each of steps) {

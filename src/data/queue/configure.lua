@@ -54,7 +54,7 @@ if setting.max_queued then
   call('HSET', limiter, F.limiter.max_queued, setting.max_queued, F.limiter.targets, numbers)
 end
 
-local cooldown_ms = whole(setting.cooldown_ms)
+local cooldown_ms = integer(setting.cooldown_ms)
 call('HSET', key, F.target.failure_threshold, setting.failure_threshold, F.target.cooldown_ms, cooldown_ms, F.target.success_threshold,
   setting.success_threshold)
 call('HDEL', key, F.target.failover_targets, F.target.failover_after, F.target.priority, F.target.has_alerts, F.target.shared_limiter,
@@ -95,7 +95,7 @@ if setting.paused_for then
 end
 -- The outage that has begun ends by the new cooldown.
 if t[6] == 'o' and t[7] and t[8] ~= cooldown_ms then
-  local ends = whole(tonumber(t[7]) + setting.cooldown_ms)
+  local ends = integer(tonumber(t[7]) + setting.cooldown_ms)
   call('HSET', key, F.target.cooldown_end_ms, ends)
   waiting.add('!' .. n, org, ends)
 end
@@ -133,7 +133,7 @@ elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
   waiting.add(destination, org, now)
 end
 if setting.is_paused then
-  call('HSET', key, F.target.paused_since_ms, was_paused and was_paused ~= '1' and was_paused or whole(now))
+  call('HSET', key, F.target.paused_since_ms, was_paused and was_paused ~= '1' and was_paused or integer(now))
   call('SADD', P .. 'paused', n)
   deactivate(n, org)
 else

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { forgetStaleNames } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
+import { forgetStaleNames } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -93,7 +93,7 @@ class Run {
   readonly #pools = new OrganizationPools({ redis: redis.client, prefix: 'test:', shards: 1 });
   /** Serves the organization. */
   #pool = defaultPool;
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: lenientClock });
   readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix: 'test:' });
   readonly #places = new Map<string, Place>();
   /** Messages cancelled while they were leased. */
@@ -128,7 +128,7 @@ class Run {
       case 'adopt':
         return await this.#adopt(action.worker);
       case 'heartbeat': {
-        const { held } = await this.#queueOf(action.worker).tend(action.worker, 64);
+        const { held } = await this.#queueOf(action.worker).shardStatus(action.worker, 64);
         expect(held).toBe([...this.#held.values()].filter((each) => each.worker === action.worker).length);
         return;
       }
@@ -317,7 +317,7 @@ class Run {
       this.#places.set(each.messageKey, 'queued');
       this.#endNoted(each.messageKey);
     }
-    await this.#queueOf(name).tend(name, 64);
+    await this.#queueOf(name).shardStatus(name, 64);
     if (this.#expired.size > 0) await this.#promote();
   }
 

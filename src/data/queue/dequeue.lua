@@ -25,7 +25,7 @@
 -- @include "../shard/includes/pools.lua"
 -- @include "includes/lanes.lua"
 -- @include "includes/pool-changes.lua"
--- @include "includes/slow-room.lua"
+-- @include "includes/slow-capacity.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/order.lua"
 -- @include "includes/waiting.lua"
@@ -193,7 +193,7 @@ end
 -- What cannot move waits until the target serves again, or its setting is applied again.
 local function hold(n, org)
   deactivate(n, org)
-  call('HSET', P .. 't:' .. n, F.target.paused_since_ms, whole(now))
+  call('HSET', P .. 't:' .. n, F.target.paused_since_ms, integer(now))
   call('SADD', P .. 'paused', n)
 end
 
@@ -263,7 +263,7 @@ local function serve(n, org, start, quantum)
   if t[F.target.circuit_state] == 'o' and now >= tonumber(t[F.target.cooldown_end_ms]) then
     circuit_begin(n, 'h')
     call('ZREM', P .. 'waiting', '!' .. n)
-    t[F.target.circuit_state], t[F.target.circuit_generation] = 'h', whole(tonumber(t[F.target.circuit_generation] or '0') + 1)
+    t[F.target.circuit_state], t[F.target.circuit_generation] = 'h', integer(tonumber(t[F.target.circuit_generation] or '0') + 1)
   end
   if t[F.target.circuit_state] == 'o' then
     return give_over(n, org, t, start, quantum)
@@ -295,7 +295,7 @@ local function serve(n, org, start, quantum)
   end
   local allowed = math.min(quantum, room)
   if is_slow then
-    local slow, limiter = slow_room(org, mark, slots, under_way, ARGV[4])
+    local slow, limiter = slow_capacity(org, mark, slots, under_way, ARGV[4])
     if slow == 0 then
       park(n, org, limiter, now + slow_wait_ms)
       return 0

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -26,8 +26,8 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  await queue.tend('w1', 64);
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
+  await queue.shardStatus('w1', 64);
 });
 const accept = async (org: string, { bytes = 1000, destinations = ['dst_a'] } = {}): Promise<NewEvent> => {
   const event = { ...newEvent({ destinations, id: newTimedId('evt_', 0, Date.now()) }), org, payload: Buffer.alloc(bytes, 'x') };
@@ -106,7 +106,7 @@ test('finished bytes are counted again after a replay, and a check finds wrong f
   const events = await acceptMany('org_a', 3, { destinations: ['dst_a', 'dst_b'] });
   await settleEverything(queue, 'w1');
   const before = await finished();
-  const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: patientClock });
+  const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: lenientClock });
   await replayer.replay('org_a', events[0]?.targets[0]?.messageId ?? '');
   expect((await finished())['org_a']).toBeLessThan(before['org_a'] ?? 0);
   expect(await complaints()).toEqual([]);

@@ -9,7 +9,7 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/unfinished.lua"
--- @include "includes/far.lua"
+-- @include "includes/remote-holds.lua"
 -- @include "includes/event-list.lua"
 -- @include "includes/outbox-entries.lua"
 

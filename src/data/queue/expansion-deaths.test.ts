@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -44,17 +44,17 @@ async function destinationsOfMessages(): Promise<string[]> {
 }
 
 describe('an event whose further targets are found by a process', () => {
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'that dies %s any of its commands gets one message for each of them from the next one',
     async (moment) => {
       const carryWith = (client: RedisClient) => new OutboxCarrier({ redis: client, prefix, findFurther });
       const check = () => checkShards({ redis: redis.client, prefix, shards });
       let deaths = 0;
-      await dieEverywhere(redis.client, moment, {
+      await crashAtEveryCommand(redis.client, moment, {
         prepare: async () => {
           await redis.client.flushall();
           for (let shard = 0; shard < shards; shard++)
-            await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).tend('w1', 1000);
+            await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).shardStatus('w1', 1000);
           await acceptOnly(redis.client, prefix, { ...eventForShards([0, 1]), further: { from: 0, end: furtherCount } });
         },
         work: (client) => carryWith(client).carry(0),

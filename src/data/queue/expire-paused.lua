@@ -22,7 +22,7 @@ local function expire_paused(n)
     return
   end
   if t[2] == '1' then
-    call('HSET', P .. 't:' .. n, F.target.paused_since_ms, whole(now))
+    call('HSET', P .. 't:' .. n, F.target.paused_since_ms, integer(now))
     return
   end
   local reason, error_type = 'queue_limit_exceeded', nil

@@ -18,7 +18,7 @@ if not end_sending(answer.entry) then
 end
 local key = P .. 'free:' .. answer.target .. ' ' .. answer.destination
 if answer.room > 0 then
-  call('SET', key, whole(answer.room), 'PX', answer_kept_ms)
+  call('SET', key, integer(answer.room), 'PX', answer_kept_ms)
 else
   call('DEL', key)
 end

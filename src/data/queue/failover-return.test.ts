@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { comeDue } from '../../../test/support/come-due.ts';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
+import { makeDue } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -227,7 +227,7 @@ test('a scheduled message that comes due at a full queue is in one place when an
   const targets = [{ messageId: id, routeId: 'rte_a', destinationId: 'dst_a', shard: 0, maxAttempts: 3, notBeforeMs }];
   await acceptOnly(client, suite.prefix, { ...newEvent({ id: newTimedId('evt_', 0, Date.now()), targets }), notBeforeMs });
   await client.hset(keyOf(id), hashFields.message.dueMs, Date.now() - 1);
-  await comeDue(client, base, 'due');
+  await makeDue(client, base, 'due');
   await client.rename(`${base}ready:org_a`, `${base}whole`);
   await client.set(`${base}ready:org_a`, 'broken');
   await expect(suite.queues.of(0).promote()).rejects.toThrow();

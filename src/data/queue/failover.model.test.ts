@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { forgetStaleNames } from '../../../test/support/come-due.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
+import { forgetStaleNames } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -78,7 +78,7 @@ afterAll(() => redis.stop());
 
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   readonly #held: { worker: string; job: Job }[] = [];
   readonly #zombies: { worker: string; job: Job }[] = [];
   readonly #movesOn = new Map<string, TargetSetting['movesOn']>();
@@ -112,7 +112,7 @@ class Run {
       }
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
-        await this.#queue.tend(action.worker, 64);
+        await this.#queue.shardStatus(action.worker, 64);
         this.#zombies.push(...this.#held.filter((each) => each.worker === action.worker));
         this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => each.worker !== action.worker));
         return;

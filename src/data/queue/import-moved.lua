@@ -81,7 +81,7 @@ for k = 4, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == F.message.attempts then
     fields[4] = 'r'
-    fields[#fields + 1], fields[#fields + 2] = F.message.due_ms, whole(now)
+    fields[#fields + 1], fields[#fields + 2] = F.message.due_ms, integer(now)
   elseif field == F.message.due_ms then
     scheduled_at = value
   elseif field == F.message.move_reason then

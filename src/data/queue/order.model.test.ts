@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { delivered, failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -74,7 +74,7 @@ afterAll(() => redis.stop());
 /** The scripts of one target whose messages go out in order, and of one beside it, with a model of the lanes of the first. */
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   readonly #setting: { inOrder: boolean; paused: boolean; mode: TargetSetting['throttle']['mode'] };
   #revision = 1;
   /** Keys of messages that were never leased, or came back to this lane, in its order. */
@@ -227,7 +227,7 @@ class Run {
       const { settled } = await this.#queue.settle(name, [{ job, outcome: delivered, maxAttempts: null }]);
       expect(settled).toEqual([false]);
     }
-    await this.#queue.tend(name, 64);
+    await this.#queue.shardStatus(name, 64);
   }
 
   async #inOrderOfLanes(jobs: readonly Job[]): Promise<Job[]> {
@@ -259,7 +259,7 @@ async function runOf(inOrder: boolean, steps: readonly Step[]): Promise<Run> {
   await redis.client.flushall();
   const run = new Run(inOrder);
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  for (const name of workers) await queue.tend(name, 64);
+  for (const name of workers) await queue.shardStatus(name, 64);
   for (const action of steps) {
     await run.take(action);
     await run.check();

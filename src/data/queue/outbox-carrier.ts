@@ -20,9 +20,9 @@ const scripts = {
   read: script('outbox-read'),
   importMessages: script('import-messages'),
   importMoved: script('import-moved'),
-  news: script('shard-news'),
+  news: script('shard-report'),
   done: script('outbox-done'),
-  failoverRoom: script('failover-room'),
+  failoverRoom: script('failover-capacity'),
   failoverAnswer: script('failover-answer'),
   expand: script('expand'),
 };

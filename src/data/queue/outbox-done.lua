@@ -8,7 +8,7 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
--- @include "includes/far.lua"
+-- @include "includes/remote-holds.lua"
 -- @include "includes/outbox-entries.lua"
 -- @include "includes/attempt-details.lua"
 

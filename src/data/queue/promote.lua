@@ -21,7 +21,7 @@
 -- @include "includes/expire.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/expiry.lua"
--- @include "includes/queue-room.lua"
+-- @include "includes/queue-capacity.lua"
 -- @include "includes/waiting.lua"
 -- @include "../shard/includes/apart.lua"
 -- @include "includes/has-left.lua"
@@ -142,7 +142,7 @@ local function wake_circuit(n)
     F.target.failover_targets)
   if t[1] ~= 'o' then
     return
-  elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now)), t[5]) then
+  elseif expire_circuit_waits(n, t[3], tonumber(t[4] or integer(now)), t[5]) then
     waiting.add('!' .. n, t[3], now)
   elseif tonumber(t[2]) > now then
     waiting.add('!' .. n, t[3], t[2])
@@ -170,7 +170,7 @@ local function work_off(name)
 end
 
 local function put_back_name(name)
-  waiting.add(name, nil, whole(now + apart.again_ms))
+  waiting.add(name, nil, integer(now + apart.again_ms))
 end
 
 for _, name in ipairs(waiting.take(16)) do

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { comeDue } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
+import { makeDue } from '../../../test/support/make-due.ts';
 import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
@@ -34,12 +34,12 @@ test('an error at one limiter leaves the targets that wait under others awake, a
       await suite.queue.configure(target, targetSetting({ throttle }));
   for (const destination of destinations) await suite.redis.client.del(`${base}rate:${destination}`);
   const repair = await breakKey('l:dst_b');
-  await comeDue(suite.redis.client, base, 'waiting', destinations);
+  await makeDue(suite.redis.client, base, 'waiting', destinations);
   await expect(suite.queue.promote()).rejects.toThrow();
   expect(await suite.redis.client.zcard(`${base}ready:org_a`)).toBe(3);
   expect(await due('waiting')).toEqual([]);
   await repair();
-  await comeDue(suite.redis.client, base, 'waiting', ['dst_b']);
+  await makeDue(suite.redis.client, base, 'waiting', ['dst_b']);
   await suite.queue.promote();
   expect(await suite.redis.client.zcard(`${base}ready:org_a`)).toBe(4);
 });
@@ -61,7 +61,7 @@ test('an error at one target leaves others that wait under the same limiter awak
   await expect(suite.queue.promote()).rejects.toThrow();
   await repair();
   expect(await suite.redis.client.zrange(`${base}ready`, '0', '-1')).toEqual(['org_a', 'org_c']);
-  await comeDue(suite.redis.client, base, 'waiting', ['dst_x']);
+  await makeDue(suite.redis.client, base, 'waiting', ['dst_x']);
   await suite.queue.promote();
   expect((await suite.redis.client.zrange(`${base}ready`, '0', '-1')).toSorted()).toEqual(organizations);
 });
@@ -71,14 +71,14 @@ test('an error at one message that is due leaves the others moved, and that one 
   const notBeforeMs = Date.now() + hourMs;
   for (const event of events)
     await suite.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((each) => ({ ...each, notBeforeMs })) });
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   const repair = await breakKey(`m:${messageKey(events[1]?.targets[0]?.messageId)}`);
   await expect(suite.queue.promote()).rejects.toThrow();
   await repair();
   const lane = `${base}w:${await suite.redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a')}`;
   expect([await suite.redis.client.xlen(lane), await suite.redis.client.zcard(`${base}due`), await due('due')]).toEqual([4, 1, []]);
   expect([await suite.redis.client.hvals(`${base}retries`), await suite.redis.client.hvals(`${base}scheduled`)]).toEqual([['1'], ['1']]);
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   expect((await suite.queue.promote()).moved).toBe(1);
   expect(await suite.redis.client.xlen(lane)).toBe(5);
   expect(await suite.redis.client.exists(`${base}retries`, `${base}scheduled`)).toBe(0);
@@ -88,11 +88,11 @@ test('an error while a message that expires is put into its lane leaves it out o
   const event = newEvent();
   const [notBeforeMs, expiresAtMs] = [Date.now() + hourMs, Date.now() + 2 * hourMs];
   await suite.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((each) => ({ ...each, notBeforeMs, expiresAtMs })) });
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   const repair = await breakKey('exp');
   await expect(suite.queue.promote()).rejects.toThrow();
   await repair();
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   expect((await suite.queue.promote()).moved).toBe(1);
   const lane = `${base}w:${await suite.redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a')}`;
   expect(await suite.redis.client.xlen(lane)).toBe(1);
@@ -102,11 +102,11 @@ test('an error while the lane of retries of a target is made lets its retries be
   for (let i = 0; i < 2; i++) await suite.acceptor.accept(newEvent());
   const jobs = await takeFrom(suite.queue, 'w1', 2);
   await settleAll(suite.queue, 'w1', jobs, { type: 'retry', attempt: failure, delayMs: hourMs });
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   const repair = await breakKey(`t:${await suite.redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a')}`);
   await expect(suite.queue.promote()).rejects.toThrow();
   await repair();
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   expect((await suite.queue.promote()).moved).toBe(2);
   expect(await takeFrom(suite.queue, 'w1', 2)).toHaveLength(2);
 });
@@ -171,8 +171,8 @@ test('an error in the middle of the end of messages that have expired lets each 
   await suite.redis.client.set(`${base}i:bad:org_a`, 'broken');
   await expect(suite.queue.promote()).rejects.toThrow();
   await suite.redis.client.del(`${base}i:bad:org_a`);
-  await comeDue(suite.redis.client, base, 'exp');
-  await comeDue(suite.redis.client, base, 'waiting');
+  await makeDue(suite.redis.client, base, 'exp');
+  await makeDue(suite.redis.client, base, 'waiting');
   await suite.queue.promote();
   expect([await suite.redis.client.xlen(`${base}dead`), await suite.redis.client.zcard(`${base}exp`)]).toEqual([2, 0]);
 });

@@ -44,7 +44,7 @@ local function entries_after(key, stamp, count)
   if kind == 'zset' then
     local all = call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for k = 1, #all, 2 do
-      local entry = whole(tonumber(all[k + 1])) .. '-' .. whole(tonumber(string.sub(all[k], 1, 13)))
+      local entry = integer(tonumber(all[k + 1])) .. '-' .. integer(tonumber(string.sub(all[k], 1, 13)))
       if is_after(entry, stamp) then
         found[#found + 1] = { entry, string.sub(all[k], 14) }
       end
@@ -116,7 +116,7 @@ while list <= #lists and removed < budget and looked < limit do
     list, stamp = list + 1, '0-0'
   end
 end
-call('HSET', P .. 'early', account, list > #lists and 'end ' .. whole(now) or list .. ' ' .. stamp)
+call('HSET', P .. 'early', account, list > #lists and 'end ' .. integer(now) or list .. ' ' .. stamp)
 call('PEXPIRE', P .. 'early', walk_kept_ms)
 write_status_counts()
 write_unfinished()

@@ -30,13 +30,13 @@ local has_archives = call('EXISTS', P .. 'arc', P .. 'ah') > 0
 local function note_lost(org, count)
   lost = lost + count
   call('HINCRBY', P .. 'ar:' .. org, F.archive.lost, count)
-  call('HSET', P .. 'ar:' .. org, F.archive.last_loss_ms, whole(now))
+  call('HSET', P .. 'ar:' .. org, F.archive.last_loss_ms, integer(now))
   call('SADD', P .. 'arw', org)
 end
 
 -- Entries of `fin` up to a time (ms).
 local function prune_history(until_ms)
-  local entries = call('XRANGE', P .. 'fin', '-', whole(until_ms), 'COUNT', has_archives and math.min(per_step, budget - done) or budget)
+  local entries = call('XRANGE', P .. 'fin', '-', integer(until_ms), 'COUNT', has_archives and math.min(per_step, budget - done) or budget)
   for _, entry in ipairs(entries) do
     local kind, id = entry[2][1], entry[2][2]
     local org = has_archives and kind == F.entry.message and archive_of(id)
@@ -58,7 +58,7 @@ end
 
 -- Entries of the part of an organization up to a time (ms), as far as they may go; `retained` is the retention.
 local function prune_archive(org, until_ms, retained)
-  local entries = call('XRANGE', P .. 'fin:' .. org, '-', whole(until_ms), 'COUNT', math.min(per_step, budget - done))
+  local entries = call('XRANGE', P .. 'fin:' .. org, '-', integer(until_ms), 'COUNT', math.min(per_step, budget - done))
   done = done + 1
   local a = call('HMGET', P .. 'ar:' .. org, F.archive.written_stamp, F.archive.failures)
   local has_archive = call('HEXISTS', P .. 'arc', org) == 1
@@ -71,7 +71,7 @@ local function prune_archive(org, until_ms, retained)
         if unwritten == 1 then
           write_archive_at(org, now)
         end
-        call('ZADD', P .. 'ah', whole(now - retained + held_up_ms), org)
+        call('ZADD', P .. 'ah', integer(now - retained + held_up_ms), org)
         break
       end
       lost_here = lost_here + 1
@@ -93,9 +93,9 @@ end
 local function prune_finished(retained)
   local until_ms = math.max(0, now - retained)
   while done < budget do
-    local archive = call('ZRANGE', P .. 'ah', '-inf', whole(until_ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
+    local archive = call('ZRANGE', P .. 'ah', '-inf', integer(until_ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
     local since = archive and tonumber(call('ZSCORE', P .. 'ah', archive))
-    local head = call('XRANGE', P .. 'fin', '-', whole(until_ms), 'COUNT', 1)[1]
+    local head = call('XRANGE', P .. 'fin', '-', integer(until_ms), 'COUNT', 1)[1]
     local head_ms = head and tonumber(string.match(head[1], '^%d+'))
     if archive and (not head or since <= head_ms) then
       prune_archive(archive, head and math.min(head_ms, until_ms) or until_ms, retained)
@@ -108,7 +108,7 @@ local function prune_finished(retained)
 end
 
 local function prune_dead_letters(retained)
-  for _, entry in ipairs(call('XRANGE', P .. 'dead', '-', whole(math.max(0, now - retained)), 'COUNT', budget - done)) do
+  for _, entry in ipairs(call('XRANGE', P .. 'dead', '-', integer(math.max(0, now - retained)), 'COUNT', budget - done)) do
     local id = entry[2][2]
     local org = has_archives and archive_of(id)
     if org and unwritten ~= 2 then

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { patientClock } from '../../../test/support/patient-clock.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
 });
 
 test.each<[string, Outcome | null]>([
@@ -48,7 +48,7 @@ test.each<[string, Outcome | null]>([
   ['dead', dead],
   ['queued', null],
 ])('a script that includes remove.lua can remove a %s message of a webhook endpoint and counts it out', async (_, outcome) => {
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   await acceptor.accept(newWebhookEvent(org, [{ id: 'ep_a', applicationId: 'app_a' }]));
   const jobs = outcome === null ? [] : await takeFrom(queue, 'w1', 64, { sharedLimiter });
   if (outcome !== null) await settleAll(queue, 'w1', jobs, outcome);

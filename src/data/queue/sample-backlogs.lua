@@ -17,7 +17,7 @@
 -- @include "includes/time-shares.lua"
 
 local max_targets, of_a_set, of_an_account, kept_targets = 300, 100, 200, 100
-local period = whole(math.floor(now / period_levels[1].ms))
+local period = integer(math.floor(now / period_levels[1].ms))
 if call('HGET', ctl, F.control.sampled_period) == period then
   return -1
 end
@@ -131,7 +131,7 @@ local function write(org, sums, level)
   for k, stored in ipairs(call('HMGET', key, unpack(fields))) do
     local sum, age = string.match(stored or '0 0', '^(%d+) (%d+)$')
     local added = sums[fields[k]]
-    values[2 * k - 1], values[2 * k] = fields[k], whole(sum + added[1]) .. ' ' .. whole(math.max(tonumber(age), added[2]))
+    values[2 * k - 1], values[2 * k] = fields[k], integer(sum + added[1]) .. ' ' .. integer(math.max(tonumber(age), added[2]))
   end
   call('HSET', key, unpack(values))
   call('EXPIRE', key, level.kept_s)

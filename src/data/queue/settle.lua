@@ -15,7 +15,7 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
--- @include "includes/order-back.lua"
+-- @include "includes/requeue-in-order.lua"
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
@@ -137,7 +137,7 @@ local function record_attempt(fields, id, event, org, attempts, short, long, has
 end
 
 -- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
-local function place_of(target, id, outcome, detail, attempts_here)
+local function next_location(target, id, outcome, detail, attempts_here)
   local is_last = outcome == 'q'
   if is_last and not failover.last_reasons[detail] or outcome == 'b' and not target.moves then
     return nil
@@ -250,7 +250,7 @@ for k = 1, count do
       local changes
       local candidate, why, moves = nil, nil, nil
       if outcome == 'r' or outcome == 'q' or outcome == 'b' then
-        candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[5] or '0'))
+        candidate, why, moves = next_location(target, id, outcome, detail, attempts - tonumber(m[5] or '0'))
       end
       if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not is_rejected and not candidate then
         detail = 'circuit_breaker_exhausted'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -38,7 +38,7 @@ beforeEach(async () => {
   queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
   carrier = new OutboxCarrier({ redis: redis.client, prefix });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
-  for (const queue of queues) await queue.tend('w1', 1000);
+  for (const queue of queues) await queue.shardStatus('w1', 1000);
 });
 afterEach(async () => {
   expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
@@ -64,7 +64,7 @@ const settle = (shard: number, jobs: readonly Job[], outcome: Outcome): Promise<
 describe('an event for several shards', () => {
   test('an event for several shards is delivered from each of them, with its payload, and has one status', async () => {
     const event = eventForShards([0, 1, 1]);
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
     await carrier.carry(0);
     await settle(0, await take(0), delivered);
     expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
@@ -88,12 +88,12 @@ describe('an event for several shards', () => {
     const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     expect(await take(1)).toEqual([]);
-    expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: false });
+    expect(await queues[0]?.shardStatus('w1', 1000)).toMatchObject({ hasOutbox: false });
     const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
     await redis.client.xdel(`${prefix}{s0}:out`, entry);
     const older = fields.map((value, i) => (fields[i - 1] === hashFields.outbox.sinceMs ? String(Number(value) - 3000) : value));
     await redis.client.xadd(`${prefix}{s0}:out`, '999999-1', ...older);
-    expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: true });
+    expect(await queues[0]?.shardStatus('w1', 1000)).toMatchObject({ hasOutbox: true });
     await carrier.carry(0);
     expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId, eventId: event.id }]);
   });
@@ -286,7 +286,7 @@ describe('a message that fails over to another shard', () => {
     const event = await failed();
     const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
     await carrier.carry(0);
-    const news = new ShardScript(new URL('./shard-news.lua', import.meta.url));
+    const news = new ShardScript(new URL('./shard-report.lua', import.meta.url));
     const tell = (shard: number, moves: number) =>
       news.run(redis.client, shardKeys(prefix, 0).declared, [namedArgument({ kind: 'u', id: key, shard, moves })]);
     expect(await tell(5, 2)).toBe(1);

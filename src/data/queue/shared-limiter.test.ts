@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, settleAll } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -18,12 +18,12 @@ let acceptor: RedisMessageAcceptor;
 beforeAll(async () => {
   redis = await startRedis();
   queues = [0, 1].map(() => new RedisDeliveryQueue({ redis: redis.client, prefix }));
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queues[0]?.tend('w0', 1000);
+  await queues[0]?.shardStatus('w0', 1000);
 });
 
 interface Given {

@@ -34,6 +34,6 @@ local first = tonumber(ARGV[1])
 local last = first + tonumber(ARGV[2]) - 1
 local highest = tonumber(call('HGET', ctl, F.control.last_target) or '0')
 for n = first, math.min(last, highest) do
-  add(whole(n))
+  add(integer(n))
 end
 return { last < highest and last + 1 or 0, found }

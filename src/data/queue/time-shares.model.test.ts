@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { comeDue } from '../../../test/support/come-due.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
+import { makeDue } from '../../../test/support/make-due.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
@@ -49,7 +49,7 @@ afterAll(() => redis.stop());
 /** Runs steps on the real scripts and, beside them, on a model of what waits for its time. */
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix });
   /** Whether the time of a message has come, by organization, and by its member in `due`. */
   readonly #waiting = new Map(organizations.map((name) => [name, new Map<string, boolean>()] as const));
@@ -62,7 +62,7 @@ class Run {
       case 'come': {
         const coming = [...this.#of(step.org)].filter(([, isDue]) => !isDue).slice(0, step.count);
         for (const [member] of coming) this.#of(step.org).set(member, true);
-        return await comeDue(
+        return await makeDue(
           redis.client,
           base,
           'due',
@@ -147,7 +147,7 @@ class Run {
       expect([...of.values()].every(Boolean)).toBe(true);
     }
     // What the previous release has taken is in an index until its time.
-    for (const name of organizations) await comeDue(redis.client, base, 'due', await redis.client.zrange(`${base}due:${name}`, '0', '-1'));
+    for (const name of organizations) await makeDue(redis.client, base, 'due', await redis.client.zrange(`${base}due:${name}`, '0', '-1'));
     do await this.promote();
     while ([...this.#waiting.values()].some(({ size }) => size > 0) || (await redis.client.exists(`${base}turns:due`)) === 1);
     expect([...this.#waiting.values()].map(({ size }) => size)).toEqual(organizations.map(() => 0));

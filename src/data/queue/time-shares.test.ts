@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { comeDue, forgetStaleNames } from '../../../test/support/come-due.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
+import { forgetStaleNames, makeDue } from '../../../test/support/make-due.ts';
 import { checkedMessageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, failure, settleEverything } from '../../../test/support/queue-worker.ts';
@@ -38,9 +38,9 @@ const retryInAnHour: Outcome = { type: 'retry', attempt: failure, delayMs: hourM
 
 test('messages of an organization that are due after a thousand of another one move with the first call', async () => {
   await schedule('org_a', 1000);
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   await schedule('org_b', 40);
-  await comeDue(suite.redis.client, base, 'due', await suite.redis.client.zrange(`${base}due:org_b`, '0', '-1'));
+  await makeDue(suite.redis.client, base, 'due', await suite.redis.client.zrange(`${base}due:org_b`, '0', '-1'));
   const { moved, nextDueMs } = await suite.queue.promote();
   expect(moved).toBe(100);
   expect(nextDueMs).toBe(0);
@@ -54,7 +54,7 @@ test('retries of an organization move beside a thousand scheduled messages of an
   expect(await waiting('org_b')).toBe(20);
   await schedule('org_a', 1000);
   const ofB = await suite.redis.client.zrange(`${base}due:org_b`, '0', '-1');
-  await comeDue(suite.redis.client, base, 'due', [...(await suite.redis.client.zrange(`${base}due:org_a`, '0', '-1')), ...ofB]);
+  await makeDue(suite.redis.client, base, 'due', [...(await suite.redis.client.zrange(`${base}due:org_a`, '0', '-1')), ...ofB]);
   await suite.queue.promote();
   expect(await waiting('org_b')).toBe(0);
 });
@@ -62,7 +62,7 @@ test('retries of an organization move beside a thousand scheduled messages of an
 test('each of 200 organizations that have due messages has its turn within three calls', async () => {
   const organizations = Array.from({ length: 200 }, (_, i) => `org_${i}`);
   for (const org of organizations) await schedule(org, org === 'org_0' ? 400 : 3);
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   for (let call = 0; call < 3; call++) await suite.queue.promote();
   for (const org of organizations) expect(await queued(org)).toBeGreaterThan(0);
 }, 30_000);
@@ -71,7 +71,7 @@ test('messages of webhooks and alerts count to the share of their organization',
   await schedule('+org_a', 500);
   await schedule('~org_a', 500);
   await schedule('org_b', 40);
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   await suite.queue.promote();
   expect(await suite.redis.client.zrange(`${base}turns:due`, '0', '-1')).toEqual(['org_a']);
   expect(await queued('org_b')).toBe(40);
@@ -82,7 +82,7 @@ test('messages of an organization expire beside a thousand of another one', asyn
   await accept('org_b', 20, { expiresAtMs: Date.now() + hourMs });
   await expireMessages(suite.redis.client, base);
   const ofA = await suite.redis.client.zrange(`${base}exp:org_a`, '0', '-1');
-  await comeDue(suite.redis.client, base, 'exp', [...ofA, ...(await suite.redis.client.zrange(`${base}exp:org_b`, '0', '-1'))]);
+  await makeDue(suite.redis.client, base, 'exp', [...ofA, ...(await suite.redis.client.zrange(`${base}exp:org_b`, '0', '-1'))]);
   expect((await suite.queue.promote()).moved).toBe(100);
   expect(await suite.redis.client.zcard(`${base}exp:org_b`)).toBe(0);
 }, 30_000);
@@ -122,7 +122,7 @@ test.each<[string, Partial<TargetSetting> | null]>([
     expect(ofA).toHaveLength(500);
     const ofB = await namesOf('org_b');
     expect(ofB).toHaveLength(3);
-    await comeDue(suite.redis.client, base, 'waiting', [...ofA, ...ofB]);
+    await makeDue(suite.redis.client, base, 'waiting', [...ofA, ...ofB]);
     await suite.queue.promote();
     const left = await suite.redis.client.zrangebyscore(`${base}waiting`, '-inf', Date.now());
     expect(left.filter((name) => ofB.includes(name))).toEqual([]);
@@ -135,7 +135,7 @@ test('messages of an organization expire while 500 targets of another one wait t
   await park('org_a', 500, null);
   await accept('org_b', 20, { expiresAtMs: Date.now() + hourMs });
   await expireMessages(suite.redis.client, base);
-  await comeDue(suite.redis.client, base, 'waiting', [...(await namesOf('org_a')), '~x']);
+  await makeDue(suite.redis.client, base, 'waiting', [...(await namesOf('org_a')), '~x']);
   await suite.queue.promote();
   expect(await suite.redis.client.zcard(`${base}exp`)).toBe(0);
 }, 30_000);
@@ -147,7 +147,7 @@ test('what the release before lets wait is read, and is shared once it is found'
   const all = [...(await namesOf('org_a')), ...ofB];
   await suite.redis.client.del(`${base}waiting:org_a`, `${base}waiting:org_b`, `${base}turns:waiting`);
   await suite.redis.client.hdel(`${base}ctl`, 'indexed:waiting');
-  await comeDue(suite.redis.client, base, 'waiting', all);
+  await makeDue(suite.redis.client, base, 'waiting', all);
   for (let call = 0; call < 3; call++) await suite.queue.promote();
   expect((await suite.redis.client.zrange(`${base}waiting`, '0', '-1')).filter((name) => ofB.includes(name))).toEqual([]);
   while ((await suite.redis.client.zcard(`${base}waiting`)) > 0) await suite.queue.promote();
@@ -158,7 +158,7 @@ test('messages of one organization move in the order of their time', async () =>
   await schedule('org_a', 250);
   await schedule('org_b', 250);
   const wanted = (await suite.redis.client.zrange(`${base}due:org_a`, '0', '-1')).reverse();
-  await comeDue(suite.redis.client, base, 'due', [...(await suite.redis.client.zrange(`${base}due:org_b`, '0', '-1')), ...wanted]);
+  await makeDue(suite.redis.client, base, 'due', [...(await suite.redis.client.zrange(`${base}due:org_b`, '0', '-1')), ...wanted]);
   while ((await suite.queue.promote()).moved > 0);
   const entries = await suite.redis.client.xrange(`${base}w:${await numberOf('org_a')}`, '-', '+');
   expect(entries.map(([, fields]) => fields[1])).toEqual(wanted.map((member) => member.split(' ')[1]));
@@ -170,7 +170,7 @@ test('what the release before has planned moves at its time, and is shared once 
   await forgetIndex();
   for (let call = 0; call < 12; call++) await suite.queue.promote();
   expect([await waiting('org_a'), await waiting('org_b')]).toEqual([1000, 40]);
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   await suite.queue.promote();
   expect(await queued('org_b')).toBe(40);
 });
@@ -180,7 +180,7 @@ test('what the release before plans meanwhile is searched for once one of it was
   await schedule('org_a', 10);
   await suite.redis.client.del(`${base}due:org_a`, `${base}turns:due`);
   const [first = ''] = await suite.redis.client.zrange(`${base}due`, '0', '0');
-  await comeDue(suite.redis.client, base, 'due', [first]);
+  await makeDue(suite.redis.client, base, 'due', [first]);
   expect(await waiting('org_a')).toBe(0);
   await suite.queue.promote();
   expect(await queued('org_a')).toBe(1);
@@ -192,7 +192,7 @@ test('what the release before took and planned again is not taken before its tim
   await suite.queue.promote();
   await schedule('org_a', 2);
   const [gone = '', later = ''] = await suite.redis.client.zrange(`${base}due:org_a`, '0', '-1');
-  await comeDue(suite.redis.client, base, 'due', [gone, later]);
+  await makeDue(suite.redis.client, base, 'due', [gone, later]);
   const number = await numberOf('org_a');
   await suite.redis.client.zrem(`${base}due`, gone);
   await suite.redis.client.hincrby(`${base}retries`, number, -1);
@@ -209,7 +209,7 @@ test('what the release before took and planned again is not taken before its tim
 test('nothing of an index is left once what waited has left', async () => {
   await schedule('org_a', 150);
   await accept('org_b', 3, { expiresAtMs: Date.now() + hourMs });
-  await comeDue(suite.redis.client, base, 'due');
+  await makeDue(suite.redis.client, base, 'due');
   while ((await suite.queue.promote()).moved > 0);
   await settleEverything(suite.queue, 'w1', dead);
   await forgetStaleNames(suite.redis.client, base, suite.queue);

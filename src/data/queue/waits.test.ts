@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
@@ -35,13 +35,13 @@ let reader: RedisMessageReader;
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => 1 });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w', 64);
+  await queue.shardStatus('w', 64);
 });
 
 async function accept(): Promise<string> {

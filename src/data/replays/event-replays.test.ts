@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { dieEverywhere } from '../../../test/support/dying-client.ts';
+import { crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -51,7 +51,7 @@ const deliveries = async () => (await world.reader.deliveries('org_a', {}, { lim
 
 test('a replay of events is completed with exact counts when its process dies after any of its commands', async () => {
   let record = ofEvents();
-  await dieEverywhere(world.redis.client, 'after', {
+  await crashAtEveryCommand(world.redis.client, 'after', {
     prepare: async () => {
       record = ofEvents();
       await world.empty();

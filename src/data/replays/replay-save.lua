@@ -29,7 +29,7 @@ if month.messages ~= 0 then
   call('HINCRBY', quota, month.name, month.messages)
   expire_not_before(quota, month_kept_ms)
 end
-call('HSET', states, identity, whole(version + 1) .. ' ' .. change.state)
+call('HSET', states, identity, integer(version + 1) .. ' ' .. change.state)
 local open = open_of(identity)
 for _, id in ipairs(change.queued) do
   call('SADD', open, id)
@@ -42,7 +42,7 @@ if change.place == 'enter' then
 elseif change.place == 'end' then
   call('SREM', running, identity)
   call('DEL', open)
-  call('ZADD', by_end, whole(now), identity)
+  call('ZADD', by_end, integer(now), identity)
   forget_old()
 end
 return {'saved', unpack(untold_step(month.name, month.limit, false))}

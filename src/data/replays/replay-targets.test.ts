@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { dieEverywhere } from '../../../test/support/dying-client.ts';
+import { crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { dead, failure } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -80,7 +80,7 @@ describe('a replay to another destination', () => {
         await world.endAll();
       }
     };
-    await dieEverywhere(world.redis.client, 'after', {
+    await crashAtEveryCommand(world.redis.client, 'after', {
       prepare: async () => {
         await world.empty();
         await world.endedMessages([0, 1, 0]);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
 import { clusterSuite } from '../../../test/support/cluster-suite.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayParts, replayRecord } from '../../../test/support/replays.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
@@ -24,8 +24,8 @@ test('messages to the endpoints of one application are replayed in a Cluster, wh
   const { redis } = suite;
   const org = webhookOrganization('org_a');
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-  for (const queue of queues) await queue.tend('w1', 1000);
-  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
+  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards });
   for (const application of ['app_a', 'app_b']) {
     const event = newWebhookEvent('org_a', []);
     event.targets = Array.from({ length: shards }, (_, shard) => ({

@@ -14,7 +14,7 @@ local function hash_of(id)
   return sessions .. ':' .. id
 end
 -- Redis may write a large number with an exponent, which PEXPIRE refuses.
-local function whole(number)
+local function integer(number)
   return string.format('%.0f', number)
 end
 
@@ -43,7 +43,7 @@ if redis.call('ZCARD', sessions) >= max then
   end
 end
 redis.call('HSET', KEYS[2], unpack(session.fields))
-redis.call('PEXPIRE', KEYS[2], whole(session.idle_ms))
-redis.call('ZADD', sessions, whole(session.now_ms), session.id)
-redis.call('PEXPIRE', sessions, whole(session.max_age_ms))
+redis.call('PEXPIRE', KEYS[2], integer(session.idle_ms))
+redis.call('ZADD', sessions, integer(session.now_ms), session.id)
+redis.call('PEXPIRE', sessions, integer(session.max_age_ms))
 return 0

@@ -17,12 +17,12 @@
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
--- @include "includes/asked.lua"
+-- @include "includes/message-filter.lua"
 -- @include "includes/packed.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 
 local look = decoded(ARGV[1])
-local key, ms, number, oldest = P .. look.index, whole(look.before.ms), look.before.number, whole(look.from_ms)
+local key, ms, number, oldest = P .. look.index, integer(look.before.ms), look.before.number, integer(look.from_ms)
 local kind, count, looks, wanted = look.kind, look.count, look.max_looks, look.statuses
 local reasons, event_types = look.reasons, look.event_types
 asked.narrow(look)
@@ -100,7 +100,7 @@ end
 local function add_pack(entry_ms, first, name)
   local pack, results = results_before(entry_ms, tonumber(first), name)
   for _, result in ipairs(results) do
-    last_ms, last_number, looked = entry_ms, whole(first + result[1]), looked + 1
+    last_ms, last_number, looked = entry_ms, integer(first + result[1]), looked + 1
     found[#found + 1] = { entry_ms, last_number, packed.member(name, result[1]), packed.view(pack, result) }
     if not has_room() then
       return false
@@ -155,9 +155,9 @@ end
 local function walk_set(range)
   for k = 1, #range, 2 do
     local entry_number = tonumber(string.sub(range[k], 1, 13))
-    local entry_ms = whole(tonumber(range[k + 1]))
+    local entry_ms = integer(tonumber(range[k + 1]))
     if entry_ms ~= ms or entry_number < number then
-      if not add(entry_ms, whole(entry_number), string.sub(range[k], 14)) then
+      if not add(entry_ms, integer(entry_number), string.sub(range[k], 14)) then
         return false
       end
     end
@@ -167,7 +167,7 @@ end
 
 local type = call('TYPE', key).ok
 if type == 'stream' then
-  for _, entry in ipairs(call('XREVRANGE', key, '(' .. ms .. '-' .. whole(number), oldest, 'COUNT', looks)) do
+  for _, entry in ipairs(call('XREVRANGE', key, '(' .. ms .. '-' .. integer(number), oldest, 'COUNT', looks)) do
     local entry_ms, entry_number = string.match(entry[1], '^(%d+)-(%d+)$')
     if not add(entry_ms, entry_number, entry[2][2]) then
       break

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import type { Command } from 'ioredis';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
@@ -70,10 +70,10 @@ describe.each([
   beforeEach(async () => {
     await store.clear();
     queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-    acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
+    acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards });
     reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
     carrier = new OutboxCarrier({ redis, prefix });
-    for (const queue of queues) await queue.tend('w1', 1000);
+    for (const queue of queues) await queue.shardStatus('w1', 1000);
   });
   afterEach(async () => {
     expect((await checkShards({ redis, prefix, shards })).findings).toEqual([]);
@@ -155,7 +155,7 @@ describe.each([
       },
     });
     const event = newEvent({ payload: largePayload() });
-    const storing = new RedisMessageAcceptor({ redis: others, payloads: redis, prefix, clock: patientClock, shards: () => shards });
+    const storing = new RedisMessageAcceptor({ redis: others, payloads: redis, prefix, clock: lenientClock, shards: () => shards });
     expect(await storing.accept(event)).toBe(true);
     const reading = new RedisDeliveryQueue({ redis: others, payloads: redis, prefix, tallyMs: 0 });
     const [job] = await take(0);
@@ -190,7 +190,7 @@ describe.each([
       },
     });
     const event = newEvent({ payload: largePayload() });
-    const failing = new RedisMessageAcceptor({ redis: losing, prefix, clock: patientClock, shards: () => shards });
+    const failing = new RedisMessageAcceptor({ redis: losing, prefix, clock: lenientClock, shards: () => shards });
     await expect(failing.accept(event)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await reader.event('org_a', event.id)).toBeNull();
     expect(await acceptor.accept(event)).toBe(true);

@@ -11,7 +11,7 @@ import { ShardScript } from './shard-script.ts';
 
 const listScript = new ShardScript(new URL('./list.lua', import.meta.url));
 const sizesScript = new ShardScript(new URL('./index-sizes.lua', import.meta.url));
-const askedScript = new ShardScript(new URL('./asked-messages.lua', import.meta.url));
+const matchingScript = new ShardScript(new URL('./matching-messages.lua', import.meta.url));
 const messagesOfEventsScript = new ShardScript(new URL('./messages-of-events.lua', import.meta.url));
 const waitingScript = new ShardScript(new URL('./waiting-messages.lua', import.meta.url));
 const targetsPerStep = 200;
@@ -130,11 +130,14 @@ export class ShardReader {
   }
 
   /** Per key of an event at home the keys of its messages that may match, at most the first 1,000. */
-  async askedMessages(keys: readonly string[], conditions: Pick<IndexConditions, 'routeId' | 'destinationId' | 'outcome'>): Promise<string[][]> {
+  async matchingMessages(
+    keys: readonly string[],
+    conditions: Pick<IndexConditions, 'routeId' | 'destinationId' | 'outcome'>,
+  ): Promise<string[][]> {
     if (keys.length === 0) return [];
     const { routeId, destinationId, outcome } = conditions;
     const wanted = namedArgument({ events: keys, routes: together(routeId), destinations: together(destinationId), outcome });
-    return list(await this.#run(askedScript, [wanted])).map((asked) => list(asked).map(text));
+    return list(await this.#run(matchingScript, [wanted])).map((asked) => list(asked).map(text));
   }
 
   /** Entries of an index before `position`, newest first. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => redis?.stop());
 
 const newSending = (): WebhookSending =>
-  webhookSending({ redis: redis.client, prefix, clock: patientClock, logger: silentLogger, store, maxAttempts: 8, windowPlaces: 500 });
+  webhookSending({ redis: redis.client, prefix, clock: lenientClock, logger: silentLogger, store, maxAttempts: 8, windowPlaces: 500 });
 
 function match(labels: Record<string, string>, narrowed: string | null = null): Promise<WebhookMatches> {
   const event = { type: eventType.name, data: {}, labels, metadata: {} };
@@ -102,7 +102,7 @@ async function clearMessages(): Promise<void> {
   for (const key of await redis.client.keys(`${prefix}{s*`)) await redis.client.del(key);
 }
 /** An acceptor carries on after its test, too; with pauses it would do so for longer. */
-const restlessClock: Clock = { ...patientClock, sleep: async () => undefined };
+const restlessClock: Clock = { ...lenientClock, sleep: async () => undefined };
 
 async function carryAll(findFurther: FindFurtherTargets): Promise<void> {
   const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther });

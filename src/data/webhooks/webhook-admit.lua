@@ -4,8 +4,8 @@
 -- ARGV[1] its id.
 -- Reply: {'admitted'}.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-past.lua"
+-- @include "includes/webhook-tombstones.lua"
 
-note_past_begin(call('EXISTS', KEYS[1]) == 0)
+begin_tombstones(call('EXISTS', KEYS[1]) == 0)
 call('ZREM', P .. 'gone', ARGV[1])
 return { 'admitted' }

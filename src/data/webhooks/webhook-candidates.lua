@@ -53,7 +53,7 @@ local function take_of_endpoints(found)
     local at = packed and find_pair(packed, wanted)
     if at then
       local _, number = struct.unpack('>I4I6', packed, at)
-      subscriptions[#subscriptions + 1] = { found[k][1], whole(number) }
+      subscriptions[#subscriptions + 1] = { found[k][1], integer(number) }
     end
   end
   take(subscriptions)
@@ -62,7 +62,7 @@ end
 if asked.subscriptions then
   local found, numbers = {}, {}
   for k, number in ipairs(asked.subscriptions) do
-    numbers[k] = whole(number)
+    numbers[k] = integer(number)
   end
   load_rows('sb', numbers)
   for _, number in ipairs(numbers) do
@@ -78,7 +78,7 @@ end
 if asked.endpoints then
   local found = {}
   for _, each in ipairs(asked.endpoints) do
-    local endpoint = find('ep', each.id, whole(each.number), each.part)
+    local endpoint = find('ep', each.id, integer(each.number), each.part)
     if endpoint then
       found[#found + 1] = { '0', endpoint }
     end
@@ -89,7 +89,7 @@ end
 
 local name, owner = F.webhook_lists.subscriptions_of .. event_type, asked.application
 if owner then
-  local application = find('ap', owner.id, whole(owner.number), owner.part)
+  local application = find('ap', owner.id, integer(owner.number), owner.part)
   if not application then
     return { '0', '', {}, {} }
   end
@@ -102,4 +102,4 @@ else
   take(found)
 end
 local _, next_place = list_head(name)
-return { whole(next_place), more and whole(more) or '', applications, rows }
+return { integer(next_place), more and integer(more) or '', applications, rows }

@@ -25,7 +25,7 @@ local function member_at(name, place)
   local packed = call('HGET', lists, list_field(name, tonumber(place))) or ''
   local at = tonumber(place) % places_per_field * place_width
   local member = string.sub(packed, at + 1, at + place_width)
-  return #member == place_width and whole((struct.unpack('>I6', member))) or '0'
+  return #member == place_width and integer((struct.unpack('>I6', member))) or '0'
 end
 
 local check = {}
@@ -76,10 +76,10 @@ end
 function check.es(endpoint)
   local seen = {}
   for _, each in ipairs(pairs_of(endpoint)) do
-    local record = record_of('sb', whole(each[2])) or ''
+    local record = record_of('sb', integer(each[2])) or ''
     local own, event_type = string.match(record, '^%S+ (%d+) (%d+) ')
-    if own ~= endpoint or event_type ~= whole(each[1]) then
-      complain(endpoint, 'lists the subscription ' .. whole(each[2]) .. ', which is none of it')
+    if own ~= endpoint or event_type ~= integer(each[1]) then
+      complain(endpoint, 'lists the subscription ' .. integer(each[2]) .. ', which is none of it')
     end
     if seen[each[1]] then
       complain(endpoint, 'subscribes twice to an event type')
@@ -93,8 +93,8 @@ function check.ls(field, value)
   if name then
     local has_endpoints = string.sub(name, 1, 1) == F.webhook_lists.endpoints_of
     for at = 1, #value, place_width do
-      local member = whole((struct.unpack('>I6', value, at)))
-      local place = whole(tonumber(n) * places_per_field + (at - 1) / place_width)
+      local member = integer((struct.unpack('>I6', value, at)))
+      local place = integer(tonumber(n) * places_per_field + (at - 1) / place_width)
       local pattern = has_endpoints and '^%S+ (%d+) (%d+) {' or '^%S+ %d+ (%d+) (%d+) {'
       local record = member ~= '0' and record_of(has_endpoints and 'ep' or 'sb', member)
       local owner, own_place = string.match(record or '', pattern)
@@ -108,7 +108,7 @@ function check.ls(field, value)
   if next_place <= max_fields * places_per_field then
     local found = list_walk(field, 0, 1, next_place, max_fields)
     if #found ~= count then
-      complain(field, 'counts ' .. whole(count) .. ' members and has ' .. whole(#found))
+      complain(field, 'counts ' .. integer(count) .. ' members and has ' .. integer(#found))
     end
   end
 end

@@ -19,10 +19,10 @@ end
 for _, each in ipairs(asked.ids) do
   local count = 0
   if asked.what == 'a' then
-    local number = find('ap', each.id, whole(each.number), each.part)
+    local number = find('ap', each.id, integer(each.number), each.part)
     count = number and (list_head(F.webhook_lists.endpoints_of .. number)) or 0
   else
-    local number = find('ep', each.id, whole(each.number), each.part)
+    local number = find('ep', each.id, integer(each.number), each.part)
     count = number and #(call('HGET', P .. 'es', number) or '') / pair_width or 0
   end
   counts[#counts + 1] = count

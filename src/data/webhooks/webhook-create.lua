@@ -9,11 +9,11 @@
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
--- @include "includes/webhook-marks.lua"
--- @include "includes/webhook-past.lua"
+-- @include "includes/webhook-request-keys.lua"
+-- @include "includes/webhook-tombstones.lua"
 
 local object = decoded(ARGV[1])
-local kind, number, id, part, mark, indexed = object.kind, whole(object.number), object.id, object.part, object.mark, object.indexed
+local kind, number, id, part, mark, indexed = object.kind, integer(object.number), object.id, object.part, object.mark, object.indexed
 
 local before = call('HGET', P .. kind, number)
 if before then
@@ -41,7 +41,7 @@ if kind == 'ap' then
     return { 'taken', application_row(other, record) }
   end
 else
-  application = find('ap', object.application.id, whole(object.application.number), object.application.part)
+  application = find('ap', object.application.id, integer(object.application.number), object.application.part)
   if not application then
     return { 'missing' }
   end
@@ -52,7 +52,7 @@ if tonumber(call('HGET', KEYS[1], F.webhook_control.last_number .. kind) or '0')
   call('HSET', KEYS[1], F.webhook_control.last_number .. kind, number)
 end
 if kind == 'ap' then
-  note_past_begin(tonumber(number) == 1)
+  begin_tombstones(tonumber(number) == 1)
   if indexed.external_id ~= '' then
     call('HSET', P .. 'ax', indexed.external_id, number)
   end

@@ -86,7 +86,7 @@ export class WebhookEventLists {
       const view = webhookEventView(internal, item);
       return view !== null && isAmong(eventType, view.typeName) ? [{ at, view }] : [];
     });
-    const messages = await this.#askedMessages(
+    const messages = await this.#matchingMessages(
       filter,
       found.map(({ view }) => view.id),
     );
@@ -134,7 +134,7 @@ export class WebhookEventLists {
   }
 
   /** By event those of its messages that may be what the filter asks for. */
-  async #askedMessages(filter: WebhookEventFilter, eventIds: readonly string[]): Promise<ReadonlyMap<string, MessageLocation[]>> {
+  async #matchingMessages(filter: WebhookEventFilter, eventIds: readonly string[]): Promise<ReadonlyMap<string, MessageLocation[]>> {
     const places = eventIds.flatMap((id) => {
       const place = recordLocation(id);
       return place === null ? [] : [{ id, ...place }];
@@ -142,7 +142,7 @@ export class WebhookEventLists {
     const asked = await Promise.all(
       [...Map.groupBy(places, ({ shard }) => shard)].flatMap(([shard, group]) =>
         inParts(group, maxAsked).map(async (part) => {
-          const keys = await this.#in(shard).askedMessages(
+          const keys = await this.#in(shard).matchingMessages(
             part.map(({ key }) => key),
             messageConditions(filter),
           );

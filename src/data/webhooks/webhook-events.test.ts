@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -31,14 +31,14 @@ let queues: RedisDeliveryQueue[];
 
 beforeAll(async () => {
   redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  for (const queue of queues) await queue.tend('w1', 10_000);
+  for (const queue of queues) await queue.shardStatus('w1', 10_000);
 });
 
 const part: WebhookEventPart = {

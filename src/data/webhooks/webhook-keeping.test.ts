@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
@@ -70,7 +70,7 @@ test('an organization that is purged leaves nothing of its webhooks, and the oth
   expect(await redis.client.zrange(sharedWebhookKeys(prefix).unfinished, '0', '-1')).toEqual(['org_b']);
 });
 
-test.each<Death>(['before', 'after'])(
+test.each<CrashPoint>(['before', 'after'])(
   'an organization whose purge dies %s any of its commands leaves nothing when it is purged again, and the others are untouched',
   async (moment) => {
     const { signal } = new AbortController();
@@ -80,7 +80,7 @@ test.each<Death>(['before', 'after'])(
       await redis.client.flushall();
       await fill(org);
       await fill('org_b');
-      const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+      const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
       const events = [...Array.from({ length: 25 }, () => org), 'org_b'].map((each) => newWebhookEvent(each, [target]));
       await Promise.all(events.map((event) => acceptor.accept(event)));
       return await keysOf('org_b');
@@ -90,7 +90,7 @@ test.each<Death>(['before', 'after'])(
       expect([await keysOf(org), await keysOf('org_b')]).toEqual([[], ofOthers]);
       expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], messages: 1 });
     };
-    await dieEverywhere(redis.client, moment, { prepare, work: purge, look });
+    await crashAtEveryCommand(redis.client, moment, { prepare, work: purge, look });
   },
   180_000,
 );
@@ -175,7 +175,7 @@ describe('signing secrets', () => {
     ]);
   });
 
-  test.each<Death>(['before', 'after'])(
+  test.each<CrashPoint>(['before', 'after'])(
     'open, all of them, when the process that seals them anew dies %s any of its commands, and the next finishes it',
     async (moment) => {
       const report = (complaint: string): never => {
@@ -184,7 +184,7 @@ describe('signing secrets', () => {
       const secrets = async (keyring: Keyring): Promise<string[]> =>
         (await store.endpoints(org, {}, { limit: 10 })).items.flatMap((endpoint) => opened(keyring, endpoint));
       const all = ['newest', 'previous', 'newest', 'previous'];
-      await dieEverywhere(redis.client, moment, {
+      await crashAtEveryCommand(redis.client, moment, {
         prepare: async () => {
           await redis.client.flushall();
           const application = await applicationId();

@@ -11,10 +11,10 @@
  * - `ls` hash: the lists of endpoints of an application and of subscriptions of an event type (`includes/webhook-lists.lua`)
  * - `v` hash: `*` and event type id → version of what matches an event, and the last changes of both (`includes/webhooks.lua`)
  * - `epoch`: of the leader that has written last what custom resources say; an older one is refused (`includes/webhooks.lua`)
- * - `mk:0`, `mk:1` hashes: mark of a request → what it has made, for a day or two (`includes/webhook-marks.lua`)
+ * - `mk:0`, `mk:1` hashes: mark of a request → what it has made, for a day or two (`includes/webhook-request-keys.lua`)
  * - `tf` hash: transform id → how many subscriptions name it
- * - `gone` sorted set: ids of event types and transforms that no subscription may name, by until when (`includes/webhook-gone.lua`)
- * - `past` hash of what deleted objects were, `pt` sorted set of its fields by time (`includes/webhook-past.lua`)
+ * - `gone` sorted set: ids of event types and transforms that no subscription may name, by until when (`includes/webhook-deletions.lua`)
+ * - `past` hash of what deleted objects were, `pt` sorted set of its fields by time (`includes/webhook-tombstones.lua`)
  * - `rot` hash: what `secret.rotated` has still to be published for (`secret-rotations.ts`)
  * - `doom` hash: applications, endpoints and event types that are deleted while what is below them still takes memory
  */

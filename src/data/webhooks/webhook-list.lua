@@ -49,7 +49,7 @@ local function walk_numbers(kind)
   while number >= 1 and number <= last do
     local found = {}
     while #found < room() and number >= 1 and number <= last do
-      found[#found + 1] = { whole(number), whole(number) }
+      found[#found + 1] = { integer(number), integer(number) }
       number = number + step
     end
     if #found == 0 then
@@ -90,7 +90,7 @@ local function walk_list(kind, name)
     end
     place = more
     -- Places are passed downwards: the next one is below.
-    position = whole(more + 1)
+    position = integer(more + 1)
     if #found == 0 then
       return position
     end
@@ -107,7 +107,7 @@ local function walk_endpoint(endpoint, below, prefix)
     while #found < wanted and k > 0 do
       local number = all[k][2]
       if number < below then
-        found[#found + 1] = { prefix .. whole(number), whole(number) }
+        found[#found + 1] = { prefix .. integer(number), integer(number) }
       end
       k = k - 1
     end
@@ -140,7 +140,7 @@ local function walk_application(application)
     end
     place, below = more, math.huge
     if #found == 0 then
-      return whole(more + 1) .. ' 0'
+      return integer(more + 1) .. ' 0'
     end
   end
 end
@@ -155,7 +155,7 @@ if what == 't' then
   local event_type = call('HGET', P .. 'ty', list.above.id)
   return { rows, event_type and walk_list('sb', F.webhook_lists.subscriptions_of .. event_type) or '' }
 end
-local owner = find(what == 'e' and 'ep' or 'ap', list.above.id, whole(list.above.number), list.above.part)
+local owner = find(what == 'e' and 'ep' or 'ap', list.above.id, integer(list.above.number), list.above.part)
 if not owner then
   return { rows, '' }
 end

@@ -14,7 +14,7 @@ if asked.external_id then
 end
 local rows = {}
 for _, each in ipairs(asked.ids) do
-  local number, record = find(kind, each.id, whole(each.number), each.part)
+  local number, record = find(kind, each.id, integer(each.number), each.part)
   rows[#rows + 1] = number and row_of[kind](number, record) or ''
 end
 return rows

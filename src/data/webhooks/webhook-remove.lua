@@ -9,16 +9,16 @@
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-removal.lua"
--- @include "includes/webhook-gone.lua"
--- @include "includes/webhook-past.lua"
+-- @include "includes/webhook-deletions.lua"
+-- @include "includes/webhook-tombstones.lua"
 
 local object = decoded(ARGV[1])
 local kind = object.kind
 if kind == 'ty' then
   local id = object.id
-  mark_gone(id, object.gone_ms)
+  record_deletion(id, object.gone_ms)
   if object.name ~= '' then
-    note_past_event_type(id, object.name)
+    add_event_type_tombstone(id, object.name)
   end
   local event_type = call('HGET', P .. 'ty', id)
   if not event_type then
@@ -31,7 +31,7 @@ if kind == 'ty' then
   return { 'removed' }
 end
 
-local number = whole(object.number)
+local number = integer(object.number)
 local stored = call('HGET', P .. kind, number)
 local row = stored and row_of[kind](number, stored)
 if not row then
@@ -44,7 +44,7 @@ if kind == 'sb' then
   remove_subscription(number)
   return { 'removed' }
 end
-note_past_record(kind, number, stored)
+add_record_tombstone(kind, number, stored)
 if kind == 'ap' then
   local external_id = object.indexed.external_id
   if external_id ~= '' and call('HGET', P .. 'ax', external_id) == number then

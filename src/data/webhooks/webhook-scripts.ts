@@ -12,7 +12,7 @@ const scripts = {
   create: script('create'),
   subscribe: script('subscribe'),
   read: script('read'),
-  past: script('past'),
+  tombstones: script('tombstones'),
   list: script('list'),
   count: script('count'),
   candidates: script('candidates'),

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -105,7 +105,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   const shared = { redis: redis.client, prefix, clock: systemClock };
   const queue = new RedisDeliveryQueue({ ...shared, tallyMs: 0 });
   const statistics = new WebhookStatistics(shared);
-  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
   const replayer = new RedisMessageReplayer(shared);
   const canceller = new RedisMessageCanceller(shared);
   const reader = new RedisMessageReader(shared);
@@ -148,7 +148,7 @@ async function run(steps: readonly Step[]): Promise<void> {
     fold: () => queue.foldTallies(),
   };
   const figures = (subject: FiguresSubject) => statistics.figures('org_a', subject, '7d');
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
   for (const action of steps) {
     await act[action.do](action);
     const counts = await webhookStatusCounts({ redis: redis.client, prefix, shards: 1 }, 'org_a');

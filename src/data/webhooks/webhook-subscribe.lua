@@ -9,12 +9,12 @@
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
--- @include "includes/webhook-marks.lua"
--- @include "includes/webhook-gone.lua"
+-- @include "includes/webhook-request-keys.lua"
+-- @include "includes/webhook-deletions.lua"
 -- @include "includes/webhook-transforms.lua"
 
 local given = decoded(ARGV[1])
-local endpoint, record = find('ep', given.endpoint.id, whole(given.endpoint.number), given.endpoint.part)
+local endpoint, record = find('ep', given.endpoint.id, integer(given.endpoint.number), given.endpoint.part)
 local over = endpoint and endpoint_row(endpoint, record)
 if not over then
   return { 'missing' }
@@ -48,13 +48,13 @@ for at, event_type_id in ipairs(event_type_ids) do
   local other = event_type and by_event_type[tonumber(event_type)]
   numbers[at] = ''
   if other then
-    local kept = record_of('sb', whole(other))
+    local kept = record_of('sb', integer(other))
     if kept and part_of(kept) == part then
-      numbers[at] = whole(other)
+      numbers[at] = integer(other)
     end
   elseif not seen[event_type_id] then
     seen[event_type_id] = true
-    if not event_type and is_gone(event_type_id) then
+    if not event_type and is_deleted(event_type_id) then
       return { 'gone' }
     end
     local kept = id and call('HGET', P .. 'ids', id)
@@ -68,7 +68,7 @@ if #existing + #fresh > given.max_subscriptions then
   return { 'full' }
 end
 local transform = given.transform
-if #fresh > 0 and transform and is_gone(transform) then
+if #fresh > 0 and transform and is_deleted(transform) then
   return { 'retired' }
 end
 
@@ -76,9 +76,9 @@ if #fresh > 0 then
   local last = call('HINCRBY', KEYS[1], F.webhook_control.last_number .. 'sb', #fresh)
   local packed, made, changed, new = {}, {}, {}, {}
   for k, each in ipairs(fresh) do
-    local event_type, number = each.event_type, whole(last - #fresh + k)
+    local event_type, number = each.event_type, integer(last - #fresh + k)
     if not event_type then
-      event_type = whole(call('HINCRBY', KEYS[1], F.webhook_control.last_number .. 'ty', 1))
+      event_type = integer(call('HINCRBY', KEYS[1], F.webhook_control.last_number .. 'ty', 1))
       call('HSET', P .. 'ty', each.event_type_id, event_type)
       call('HSET', P .. 'tr', event_type, each.event_type_id)
     end

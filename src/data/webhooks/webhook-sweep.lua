@@ -6,7 +6,7 @@
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-lists.lua"
 -- @include "includes/webhook-removal.lua"
--- @include "includes/webhook-past.lua"
+-- @include "includes/webhook-tombstones.lua"
 -- @include "includes/some-fields.lua"
 
 local doom = P .. 'doom'
@@ -39,7 +39,7 @@ local function sweep_list(name, remove)
     if #found == 0 then
       -- A long stretch without members: the list ends where it begins.
       local count = list_head(name)
-      call('HSET', lists, name, whole(count) .. ' ' .. whole(more + 1))
+      call('HSET', lists, name, integer(count) .. ' ' .. integer(more + 1))
       return false
     end
   end
@@ -54,7 +54,7 @@ local function sweep_application(application)
     end
     local record = call('HGET', P .. 'ep', endpoint)
     if record then
-      note_past_record('ep', endpoint, record)
+      add_record_tombstone('ep', endpoint, record)
       forget_id('ep_', record)
       call('HDEL', P .. 'ep', endpoint)
     end

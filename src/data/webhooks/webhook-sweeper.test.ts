@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
-import { dyingClient } from '../../../test/support/dying-client.ts';
+import { crashingClient } from '../../../test/support/crashing-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
@@ -106,14 +106,14 @@ describe.each(deletions)('deleting %s', (_, remove, left) => {
   test.each(['before', 'after'] as const)(
     'is either not made or gone at once and finished by another, when the process dies %s any of its commands',
     async (moment) => {
-      const all = dyingClient(redis.client, Number.POSITIVE_INFINITY, moment);
+      const all = crashingClient(redis.client, Number.POSITIVE_INFINITY, moment);
       await remove(storeOn(all.client), await makeWorld());
       expect(all.count()).toBeGreaterThan(4);
       for (let nth = 1; nth <= all.count(); nth++) {
         await empty();
         const world = await makeWorld();
         const whole = await sizes();
-        const { client, count } = dyingClient(redis.client, nth, moment);
+        const { client, count } = crashingClient(redis.client, nth, moment);
         void remove(storeOn(client), world);
         await eventually(() => expect(count()).toBe(nth));
         await redis.client.ping();
@@ -193,7 +193,7 @@ test('a large deletion is answered before everything is removed, and goes on', a
 
 test('the periodic look goes on after Redis was away', async () => {
   const { applicationId } = await makeWorld();
-  const { client, count } = dyingClient(redis.client, 3, 'after');
+  const { client, count } = crashingClient(redis.client, 3, 'after');
   void storeOn(client).deleteApplication(org, applicationId);
   await eventually(() => expect(count()).toBe(3));
   const stop = new AbortController();

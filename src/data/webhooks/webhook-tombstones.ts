@@ -7,7 +7,7 @@ import type { WebhookIds } from './webhooks.ts';
 /** Longer than any message is kept. */
 const longestHistoryMs = 45 * 86_400_000;
 
-/** `RedisWebhookStore.past`, as `webhook-past.lua` reads it. */
+/** `RedisWebhookStore.deletedNames`, as `webhook-tombstones.lua` reads it. */
 export async function deletedNames(
   scripts: WebhookScripts,
   org: string,
@@ -15,7 +15,7 @@ export async function deletedNames(
 ): Promise<Map<string, string>> {
   const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
     const asked = { kind: kind === 'application' ? 'ap' : 'ep', ids: ids.map((id) => idParts(kind, id)) };
-    const found = ids.length === 0 ? [] : list(await scripts.run('past', org, [namedArgument(asked)])).map(text);
+    const found = ids.length === 0 ? [] : list(await scripts.run('tombstones', org, [namedArgument(asked)])).map(text);
     return ids.flatMap((id, i): [string, string][] => (found[i] ? [[id, found[i]]] : []));
   };
   return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
@@ -27,6 +27,6 @@ export async function deletedEventTypeIds(
   org: string,
   { name, nowMs }: { name: string; nowMs: number },
 ): Promise<string[] | null> {
-  const [since = '', ...ids] = list(await scripts.run('past', org, [namedArgument({ eventType: name })])).map(text);
+  const [since = '', ...ids] = list(await scripts.run('tombstones', org, [namedArgument({ eventType: name })])).map(text);
   return since !== '' && (since === '0' || nowMs - Number(since) > longestHistoryMs) ? ids : null;
 }

@@ -8,11 +8,11 @@
 -- {'retired'} (its transform is being deleted).
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-gone.lua"
+-- @include "includes/webhook-deletions.lua"
 -- @include "includes/webhook-transforms.lua"
 
 local change = decoded(ARGV[1])
-local kind, number, wanted, before, after = change.kind, whole(change.number), change.wanted, change.before, change.after
+local kind, number, wanted, before, after = change.kind, integer(change.number), change.wanted, change.before, change.after
 local stored = call('HGET', P .. kind, number)
 local row = stored and row_of[kind](number, stored)
 if not row then
@@ -50,7 +50,7 @@ end
 if kind == 'sb' then
   local old, new = transform_of(stored), transform_of(wanted)
   if old ~= new then
-    if new and is_gone(new) then
+    if new and is_deleted(new) then
       return { 'retired' }
     end
     count_transform(old, -1)

@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { awayFromTheEndOf } from '../../../test/support/away-from-the-end-of.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { rowsOfObjects } from '../../../test/support/duckdb.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../test/support/object-stores.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
+import { waitForPeriodStart } from '../../../test/support/wait-for-period-start.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import type { WarehouseRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
@@ -37,7 +37,7 @@ beforeAll(async () => {
   redis = await startRedis();
   receiver = await startReceiver();
   const shared = { redis: redis.client, prefix };
-  acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ ...shared, clock: lenientClock });
   reader = new RedisMessageReader(shared);
   queue = new RedisDeliveryQueue(shared);
 });
@@ -94,7 +94,7 @@ async function lines(): Promise<Record<string, unknown>[]> {
 }
 
 test('what has ended is read as partitioned tables, one of deliveries and one of messages, and then goes', async () => {
-  await awayFromTheEndOf(86_400_000, 30_000);
+  await waitForPeriodStart(86_400_000, 30_000);
   putWarehouse({ prefix: '/raw/' });
   const metrics = start();
   const headers: [string, string][] = [

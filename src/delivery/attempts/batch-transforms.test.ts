@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { TransformRecord } from '../../core/records.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 64);
+  await queue.shardStatus('w1', 64);
   sandbox = new Sandbox({ clock: systemClock, processes: 2 });
 });
 afterEach(() => sandbox.close());
@@ -41,7 +41,7 @@ const transform = (code: string, type: TransformRecord['type'] = 'javascript'): 
   generation: 1,
 });
 async function batchOf(count: number, changes: (i: number) => Partial<NewEvent> = () => ({})): Promise<{ job: Job; batch: Batch }> {
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   await Promise.all(Array.from({ length: count }, (_, i) => acceptor.accept(newEvent(changes(i)))));
   const [job] = await takeFrom(queue, 'w1', 1, { batch: batchSetting });
   if (job === undefined) throw new Error('there is no batch');

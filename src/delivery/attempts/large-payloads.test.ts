@@ -5,8 +5,8 @@ import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
+import { lenientBy } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientBy } from '../../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { expectShortTurns } from '../../../test/support/short-work.ts';
 import type { TransformRecord } from '../../core/records.ts';
@@ -184,7 +184,7 @@ describe('a transform of a payload above 1 MiB', () => {
     const code = '(() => { for (;;); })()';
     suite.registry.put('transform', transformRecord(code, { type: 'javascript' }));
     // A busy machine lets the code compute for as long as it may until its deadline.
-    worker({ maxPayloadBytes: 32 * mebibyte, clock: patientBy(6) });
+    worker({ maxPayloadBytes: 32 * mebibyte, clock: lenientBy(6) });
     const event = await send({ payload: largeJson(2 * mebibyte) });
     await eventually(
       async () => expect(await suite.reader.delivery('org_a', messageId(event))).toMatchObject({ status: 'transform_failed' }),

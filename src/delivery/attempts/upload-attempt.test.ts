@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Agent } from 'undici';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { takeFrom } from '../../../test/support/queue-worker.ts';
 import { startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -29,9 +29,9 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
   try {
     const options = { redis: redis.client, prefix };
     const queue = new RedisDeliveryQueue(options);
-    await queue.tend('w1', 64);
+    await queue.shardStatus('w1', 64);
     const events = Array.from({ length: 5 }, () => newEvent());
-    await Promise.all(events.map((event) => new RedisMessageAcceptor({ ...options, clock: patientClock }).accept(event)));
+    await Promise.all(events.map((event) => new RedisMessageAcceptor({ ...options, clock: lenientClock }).accept(event)));
     const plan: ReadyWarehousePlan = {
       state: 'ready',
       type: 'warehouse',

@@ -3,9 +3,9 @@ import { Webhook } from 'svix';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
@@ -86,7 +86,7 @@ async function send(): Promise<string> {
   const target = { messageId, routeId: application.id, destinationId: endpoint.id, shard: 0, maxAttempts: 2 };
   const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
   const event = newEvent({ org: webhookOrganization(org), sourceId: 'etp_a', sourceSlug: 'order.paid', webhook, targets: [target] });
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
   return messageId;
 }
 

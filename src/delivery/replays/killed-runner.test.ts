@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import type { Program } from '../../../test/support/program.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
@@ -48,8 +48,8 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     await publisher.publish(epoch, 'route', routeRecord());
     await publisher.publish(epoch, 'destination', destinationRecord({ url: receiver.url }));
     await publisher.markComplete();
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-    await queue.tend('w1', 1000);
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
+    await queue.shardStatus('w1', 1000);
     await Promise.all(Array.from({ length: originals }, () => acceptor.accept(newEvent())));
     await settleEverything(queue, 'w1', dead);
 

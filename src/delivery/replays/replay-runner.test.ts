@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -45,8 +45,8 @@ const runOf = async ({ org, identity }: ReplayRecord) => await parts().runs.find
 /** Dead letters of the organization, all of one target. */
 async function deadLetters(org: string, count: number): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.tend('w1', 1000);
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  await queue.shardStatus('w1', 1000);
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const targets = () => [
     { messageId: newTimedId('msg_', 0, Date.now()), routeId: `rte_${org}`, destinationId: `dst_${org}`, shard: 0, maxAttempts: 1 },
   ];

@@ -5,8 +5,8 @@ import { createCertificateAuthority } from '../../../test/support/certificate-au
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
@@ -375,7 +375,7 @@ test('what is accepted before Redis is killed is delivered after it is back', as
   const own = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
   ends.push(() => own.stop());
   const to = await receiver();
-  const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: patientClock });
+  const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: lenientClock });
   const delivery = startTestDelivery(own, { prefix, registry: suite.registry });
   ends.push(() => delivery.stop(1000));
   const event = newEvent();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
@@ -30,7 +30,7 @@ test('what a worker delivers until it is stopped is counted exactly, and percent
   registry.put('route', routeRecord({ circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
   const once = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
   registry.put('destination', destinationRecord({ url: receiver.url }, { retryPolicy: once }));
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const events = Array.from({ length: messages }, () => newEvent());
   await Promise.all(events.map((event) => acceptor.accept(event)));
   const delivery = startTestDelivery(redis, { prefix, registry });

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startCuttableLine } from '../../../test/support/cuttable-line.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
@@ -60,7 +60,7 @@ async function configureTargets(): Promise<void> {
   for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ revision: 'old' }));
 }
 
-const methods = ['dequeue', 'settle', 'promote', 'configure', 'tend', 'adopt'] as const;
+const methods = ['dequeue', 'settle', 'promote', 'configure', 'shardStatus', 'adopt'] as const;
 const cases = methods.flatMap((method) => (['before', 'after'] as const).map((when) => [method, when] as const));
 
 /** Events that wait for a worker, and the records that it needs. */
@@ -69,7 +69,7 @@ async function waiting(url: string): Promise<{ events: NewEvent[]; registry: Rec
   registry.put('organization', organizationRecord());
   registry.put('route', routeRecord({ circuit: { failureThreshold: 1000, cooldownSeconds: 300, probeSuccessThreshold: 2 } }));
   registry.put('destination', destinationRecord({ url }));
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const events = Array.from({ length: messages }, () => newEvent());
   await Promise.all(events.map((event) => acceptor.accept(event)));
   await configureTargets();

@@ -3,8 +3,8 @@ import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { destinationPerShard } from '../../../test/support/destination-per-shard.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../../data/check/shard-check.ts';
@@ -31,7 +31,7 @@ test('a worker delivers from every shard', async () => {
   const to = await receiver();
   const event = destinations(to.url);
   worker();
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: lenientClock }).accept(event);
   await isDelivered(event.id);
   expect(to.requests.map(({ path }) => path).sort()).toEqual(['/0', '/1', '/2', '/3']);
 });
@@ -59,7 +59,7 @@ test('a message fails over to a destination of another shard', async () => {
   suite.registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_spare', shard: 3 }], afterAttempts: 10 } }));
   worker();
   const event = newEvent();
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: lenientClock }).accept(event);
   const [request] = await spare.arrived(1);
   expect(request?.headers).toMatchObject({
     'webhook-id': event.targets[0]?.messageId,
@@ -74,7 +74,7 @@ test('a message fails over to a destination of another shard', async () => {
 test('what a dead worker held in any shard is put back', async () => {
   const to = await receiver();
   const event = destinations(to.url);
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: lenientClock }).accept(event);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, shard }));
   await eventually(async () =>
     expect((await Promise.all(queues.map((queue) => queue.figures()))).map(({ unfinished }) => unfinished)).toEqual([1, 1, 1, 1]),

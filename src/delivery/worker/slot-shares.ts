@@ -33,7 +33,7 @@ export class SlotShares {
   }
 
   /**
-   * Whether one more slow attempt of the organization keeps within the shares of `slow-room.lua`, probes included. Dequeues of several shards
+   * Whether one more slow attempt of the organization keeps within the shares of `slow-capacity.lua`, probes included. Dequeues of several shards
    * at once each count only what was under way before them.
    */
   hasRoomForSlow(org: string): boolean {

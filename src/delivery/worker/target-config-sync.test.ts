@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.tend('w1', 1000);
+  await queue.shardStatus('w1', 1000);
   walks = [];
   failures = [];
   stalled = null;

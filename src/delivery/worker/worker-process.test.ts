@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
+import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { patientClock } from '../../../test/support/patient-clock.ts';
 import type { Program } from '../../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
@@ -17,7 +17,7 @@ const ends: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactElement, useMemo } from 'react';
 import { shortId } from '../ui/format.ts';
 import { Clock } from '../ui/time.tsx';
-import { idPattern } from './ids.ts';
+import { idPattern } from './id-list.ts';
 import { useOrganization, useRead } from './use-api.ts';
 
 /** An id, or a time as the API writes it. */

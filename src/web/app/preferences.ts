@@ -1,7 +1,7 @@
 import { installationTheme } from '../api/base.ts';
 import type { Density } from '../ui/rows.tsx';
 import type { Zone } from '../ui/time.tsx';
-import { kept } from './kept.ts';
+import { storedValue } from './stored-value.ts';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -13,7 +13,7 @@ export interface Preferences {
   singleKeys: boolean;
 }
 
-const preferences = kept('posthorn.preferences', (stored): Preferences => {
+const preferences = storedValue('posthorn.preferences', (stored): Preferences => {
   const { theme, density, zone, singleKeys }: Record<string, unknown> = Object(stored);
   return {
     theme: isTheme(theme) ? theme : isTheme(installationTheme) ? installationTheme : 'auto',
@@ -28,11 +28,11 @@ export const usePreferences = preferences.use;
 
 export function setPreferences(change: Partial<Preferences>): void {
   preferences.set((now) => ({ ...now, ...change }));
-  showLook();
+  applyAppearance();
 }
 
 /** Puts the theme and the density on the page. */
-export function showLook(): void {
+export function applyAppearance(): void {
   const { theme, density } = preferences.get();
   document.documentElement.dataset['density'] = density;
   if (theme === 'auto') delete document.documentElement.dataset['theme'];

@@ -80,7 +80,7 @@ export function SwitchButton({ isOn, write }: { isOn: boolean; write: WriteState
   );
 }
 
-export interface AskedActProps {
+export interface ConfirmedActProps {
   /** The button, such as `Delete source`. */
   word: string;
   question: string;
@@ -91,7 +91,7 @@ export interface AskedActProps {
 }
 
 /** An act that is confirmed first: the button opens a dialog, which names the effect. */
-export function AskedAct({ word, question, write, isSmall = false, children }: AskedActProps): ReactElement {
+export function ConfirmedAct({ word, question, write, isSmall = false, children }: ConfirmedActProps): ReactElement {
   const [isOpen, setOpen] = useState(false);
   return (
     <>

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactElement, useState } from 'react';
 import { Palette, type PaletteEntry } from '../ui/palette.tsx';
-import { idsIn, maxIds } from './ids.ts';
+import { idsIn, maxIds } from './id-list.ts';
 import { groups, type Place } from './navigation.ts';
 import { maxSearchLength, useSettled } from './settled.ts';
 import { useOrganization, useRead } from './use-api.ts';

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { followStream, type StreamRow, type StreamState } from '../api/stream.ts';
+import { followStream, type StreamRow, type StreamState } from '../api/event-stream.ts';
 import { useOrganization } from './use-api.ts';
 
 export interface Tail {

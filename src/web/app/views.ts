@@ -1,6 +1,6 @@
 import { installationViews } from '../api/base.ts';
-import { kept } from './kept.ts';
 import { type ListName, listFilters } from './list-filters.ts';
+import { storedValue } from './stored-value.ts';
 
 /** Filters of a list, under a name. */
 export interface View {
@@ -19,7 +19,7 @@ export const maxViews = 50;
 type OfOrganization = Partial<Record<ListName, readonly View[]>>;
 
 const lists = Object.keys(listFilters) as ListName[];
-const personal = kept(
+const personal = storedValue(
   'posthorn.views',
   (stored): Readonly<Record<string, OfOrganization>> =>
     Object.fromEntries(

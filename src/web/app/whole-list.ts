@@ -5,7 +5,7 @@ import type { CursorList } from './use-api.ts';
 export const maxRead = 1000;
 
 /** Reads page after page, up to the bound. What was read as a whole stays until the next whole. */
-export function useWhole<Row>(list: CursorList<Row>): CursorList<Row> {
+export function useWholeList<Row>(list: CursorList<Row>): CursorList<Row> {
   const { key, rows, isLoading, hasMore, readsOn, loadMore } = list;
   const whole = useRef<{ key: string; rows: Row[] }>(null);
   const isPart = hasMore && rows.length < maxRead;

@@ -1,5 +1,5 @@
 import type { Input, OperationName } from '../api/client.ts';
-import { memberTexts } from '../ui/json-text.ts';
+import { memberTexts } from '../ui/json-layout.ts';
 
 /** Sends a request; returns the text of the response. */
 export type Ask = (name: OperationName, input: Input<OperationName>) => Promise<string>;

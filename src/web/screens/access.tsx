@@ -3,7 +3,7 @@ import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { createCommand } from '../app/create-command.ts';
 import { Page } from '../app/page.tsx';
-import { AskedAct } from '../app/resource-acts.tsx';
+import { ConfirmedAct } from '../app/resource-acts.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Panel } from '../ui/panel.tsx';
@@ -68,14 +68,14 @@ function KeyRow({ apiKey }: { apiKey: Key }): ReactElement {
       <td data-label="Expires">{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td data-label="Made by">{madeBy(createdBy)}</td>
       <td>
-        <AskedAct
+        <ConfirmedAct
           word="Revoke key"
           isSmall
           question={`Revoke key ${name}?`}
           write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}
         >
           <p>Whatever uses it is refused from its next call on. A revoked key does not come back.</p>
-        </AskedAct>
+        </ConfirmedAct>
       </td>
     </tr>
   );
@@ -123,14 +123,14 @@ function SessionRow({ session }: { session: KnownSession }): ReactElement {
       </td>
       <td data-label="Ends">{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td>
-        <AskedAct
+        <ConfirmedAct
           word="Revoke session"
           isSmall
           question={`Revoke the session of ${who}?`}
           write={{ ...revoke, mutate: () => revoke.mutate({ path: { id } }) }}
         >
           <p>The browser at {address} is signed out at its next call. Anyone who has the credential can sign in again.</p>
-        </AskedAct>
+        </ConfirmedAct>
       </td>
     </tr>
   );

@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactElement, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client.ts';
-import { maxIds } from '../app/ids.ts';
+import { maxIds } from '../app/id-list.ts';
 import { IdLink } from '../app/names.tsx';
-import { apiErrorOf, patiently } from '../app/patiently.ts';
 import { Refusal } from '../app/resource-acts.tsx';
+import { apiErrorOf, retryRateLimited } from '../app/retry-rate-limited.ts';
 import { type RowOf, useOrganization, useReadAgain, useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { count, quantity, quantityOf } from '../ui/format.ts';
@@ -254,7 +254,7 @@ function Walk({ steps, all, act, left, doneWords, isDanger, effect, close, onSta
     try {
       for (let step = steps[next.current]; step !== undefined; step = steps[next.current]) {
         const { ids, run } = step;
-        const made = await patiently(() => run(ids), signal);
+        const made = await retryRateLimited(() => run(ids), signal);
         signal.throwIfAborted();
         next.current += 1;
         setResults((before) => [...before, ...made]);

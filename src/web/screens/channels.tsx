@@ -8,7 +8,7 @@ import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
-import { labelOf } from '../app/resource-form/body.ts';
+import { labelOf } from '../app/resource-form/form-body.ts';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';

@@ -17,7 +17,7 @@ export interface PastRun {
   status: Execution['status'];
 }
 
-export interface OftenRun {
+export interface FrequentRun {
   job: PastJob;
   total: number;
   failed: number;
@@ -29,7 +29,7 @@ export interface OftenRun {
 export interface KnownRuns {
   runs: PastRun[];
   /** Jobs with more runs than `perJob`. */
-  often: OftenRun[];
+  often: FrequentRun[];
   /** Before this time runs are missing; null: none is. */
   knownFrom: string | null;
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { ApiError, call } from '../api/client.ts';
-import { patiently } from '../app/patiently.ts';
+import { retryRateLimited } from '../app/retry-rate-limited.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { type History, type KnownRuns, knownRuns, maxRunsPerJob, type PastJob, type PastSpan } from './cron-histories.ts';
@@ -47,7 +47,7 @@ async function readHistories(organization: string, jobs: readonly PastJob[], sig
   const found: History[] = [];
   const read = async (job: PastJob, index: number): Promise<void> => {
     const input = { path: { id: job.id }, query: { limit: maxRunsPerJob } };
-    const { executions } = await patiently(() => call('GET /cron/{id}/executions', input, { organization, signal }), signal).catch(
+    const { executions } = await retryRateLimited(() => call('GET /cron/{id}/executions', input, { organization, signal }), signal).catch(
       ofDeleted,
     );
     found[index] = { job, executions };

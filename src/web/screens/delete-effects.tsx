@@ -3,7 +3,7 @@ import { EffectLoading } from '../app/delete-act.tsx';
 import { useRead } from '../app/use-api.ts';
 import { count, quantity } from '../ui/format.ts';
 import { Failure } from '../ui/notices.tsx';
-import { isUnderWay, leftWords, queuedWords, type Replay } from './replay-parts.tsx';
+import { isUnderWay, queuedWords, type Replay, unsentWords } from './replay-parts.tsx';
 import { useRoutesTo } from './target-data.ts';
 
 const maxNamed = 5;
@@ -60,7 +60,7 @@ export function ReplayEffect({ replay }: { replay: Replay }): ReactElement {
   const isOpen = isUnderWay(replay) || phase === 'Suspended';
   return (
     <p>
-      {isOpen ? `It is cancelled. ${leftWords(replay)} ` : ''}
+      {isOpen ? `It is cancelled. ${unsentWords(replay)} ` : ''}
       {isOpen ? `${queuedWords(replay)} ` : ''}
       Its report goes. An equal replay with this name is not run again for 90 days.
     </p>

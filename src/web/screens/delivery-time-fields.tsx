@@ -1,7 +1,7 @@
 import { type ReactElement, use, useId } from 'react';
 import { Segments } from '../ui/segments.tsx';
 import { ZoneContext } from '../ui/time.tsx';
-import { type DeliveryTime, secondsOf } from './delivery-time.ts';
+import { type DeliveryTime, secondsOf } from './send-time.ts';
 
 const kinds = [
   { value: 'now', word: 'Now' },

@@ -8,14 +8,14 @@ import { shellQuoted } from '../ui/shell-text.ts';
 import { State } from '../ui/state.tsx';
 import { ofDelivery } from './attempts.tsx';
 import { CancelDelivery } from './cancel.tsx';
+import { OutcomePage } from './outcome-page.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 import { RetrySchedule } from './retry-schedule.tsx';
 import { delaysOf } from './retry-times.ts';
 import { DeliveryEnds, ProgressFacts } from './story-facts.tsx';
-import { StoryPage } from './story-page.tsx';
 
 /** What became of this delivery? */
-export function DeliveryStory(): ReactElement {
+export function DeliveryPage(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/deliveries/$id' });
   const { data: delivery, error } = useRead('GET /deliveries/{id}', { path: { id } }, { everyMs: 2000 });
@@ -24,7 +24,7 @@ export function DeliveryStory(): ReactElement {
   const payload = `${location.origin}${urlOf('/events/{id}/payload', { path: { id: delivery?.eventId ?? '' } }, org)}`;
   const payloadCommand = `curl ${shellQuoted(payload)} -H "x-api-key: $KEY" -o payload`;
   return (
-    <StoryPage
+    <OutcomePage
       id={id}
       title="Delivery"
       crumb={

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { deliveredNow } from './delivery-time.ts';
 import { type EventDraft, eventToSend } from './event-to-send.ts';
+import { deliveredNow } from './send-time.ts';
 
 const draft: EventDraft = { eventTypeId: 'etp_1', applicationId: '', payload: null, when: deliveredNow, expiry: '' };
 const made = (changes: Partial<EventDraft> = {}, payload = '{"total": 1.50}') =>

@@ -1,6 +1,6 @@
 import { parsedJson } from '../app/resource-form/exact-json.ts';
 import type { Zone } from '../ui/time.tsx';
-import { type DeliveryTime, longestDelaySeconds, sentTime } from './delivery-time.ts';
+import { type DeliveryTime, longestDelaySeconds, sentTime } from './send-time.ts';
 
 /** An event as it is typed. */
 export interface EventDraft {

@@ -32,7 +32,7 @@ const reasonWords: Record<Unreached['reason'], string> = {
 };
 
 /** What became of this event? */
-export function EventStory(): ReactElement {
+export function EventPage(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/events/$id' });
   const { data: event, error: unread, refetch } = useRead('GET /events/{id}', { path: { id } }, { everyMs: 2000 });

@@ -1,14 +1,14 @@
 import { useState } from 'react';
 import type { Draft } from './lab-kinds.ts';
 
-interface Kept {
+interface StoredValue {
   draft: Draft;
   /** What was stored when the draft was begun. */
   base: Draft;
 }
 
 /** Unsaved text survives a change of screen. A text as it is stored is no draft: it would hide what others write. */
-const drafts = new Map<string, Kept>();
+const drafts = new Map<string, StoredValue>();
 
 export interface DraftState {
   draft: Draft;
@@ -33,7 +33,7 @@ export function useDraft(key: string, begun: Draft): DraftState {
   const { draft, base } = kept ?? { draft: begun, base: begun };
   const isStored = (one: Draft): boolean => isSameDraft(one, begun) || isSameDraft(one, saved);
   const isChanged = !isStored(draft);
-  const keep = (next: Kept): void => {
+  const keep = (next: StoredValue): void => {
     if (isStored(next.draft)) drafts.delete(key);
     else drafts.set(key, next);
     setKept(isSameDraft(next.draft, begun) ? null : next);

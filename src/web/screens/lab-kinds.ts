@@ -1,4 +1,4 @@
-import { laidOut, memberTexts } from '../ui/json-text.ts';
+import { laidOut, memberTexts } from '../ui/json-layout.ts';
 import type { Manifest } from './lab-yaml.ts';
 
 export const labKinds = ['filter', 'expression', 'transform', 'schema', 'event-type'] as const;

@@ -1,4 +1,4 @@
-import { memberTexts } from '../ui/json-text.ts';
+import { memberTexts } from '../ui/json-layout.ts';
 import type { Field, KindOfLab, Stored } from './lab-kinds.ts';
 import { type Manifest, objectNameOf } from './lab-yaml.ts';
 

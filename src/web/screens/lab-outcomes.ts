@@ -1,5 +1,5 @@
 import type { Operations } from '../api/schema.ts';
-import { memberTexts } from '../ui/json-text.ts';
+import { memberTexts } from '../ui/json-layout.ts';
 import type { Field } from './lab-kinds.ts';
 
 export interface Outcome {
@@ -11,7 +11,7 @@ export interface Outcome {
 }
 
 /** Of a filter with these fields. */
-export function judged(fields: readonly Field[], answer: string): Outcome {
+export function filterOutcome(fields: readonly Field[], answer: string): Outcome {
   const { matches, conditions }: Operations['POST /filters/test']['answer'] = JSON.parse(answer);
   if (matches) return { result: 'passes', why: [] };
   const wanted: { value?: unknown }[] = JSON.parse(fields.find(([name]) => name === 'conditions')?.[1] ?? '[]');

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactElement, useState } from 'react';
 import { useOrganization } from '../app/use-api.ts';
 import { count, shortId } from '../ui/format.ts';
-import { laidOut } from '../ui/json-text.ts';
+import { laidOut } from '../ui/json-layout.ts';
 import { Failure } from '../ui/notices.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Progress } from '../ui/progress.tsx';
@@ -140,7 +140,7 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
       {made !== undefined && isOpen ? (
         <tr>
           <td className="wrap" colSpan={6}>
-            <LinesBeside
+            <SideBySide
               label={`Output for ${event.id}`}
               titles={['Payload', 'Output']}
               before={laidOut(made.input)}
@@ -153,7 +153,7 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
   );
 }
 
-interface LinesBesideProps {
+interface SideBySideProps {
   label: string;
   titles: readonly [string, string];
   before: readonly string[];
@@ -161,7 +161,7 @@ interface LinesBesideProps {
 }
 
 /** Two texts beside each other, and where they differ. */
-export function LinesBeside({ label, titles: [one, other], before, after }: LinesBesideProps): ReactElement {
+export function SideBySide({ label, titles: [one, other], before, after }: SideBySideProps): ReactElement {
   const rows = lineDiff(before, after);
   return (
     <>

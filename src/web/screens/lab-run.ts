@@ -1,12 +1,12 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { type ApiError, call, readBytes } from '../api/client.ts';
-import { apiErrorOf, patiently } from '../app/patiently.ts';
+import { apiErrorOf, retryRateLimited } from '../app/retry-rate-limited.ts';
 import { useOrganization } from '../app/use-api.ts';
 import { type Ask, payloadIsGone, writtenEvent } from '../app/written-event.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { bytes } from '../ui/format.ts';
 import { type Field, jsonOf, kinds, type LabKind } from './lab-kinds.ts';
-import { judged, type Outcome, subscribed, transformed, validated } from './lab-outcomes.ts';
+import { filterOutcome, type Outcome, subscribed, transformed, validated } from './lab-outcomes.ts';
 
 /** An event that something is tried on. */
 export interface LabEvent {
@@ -79,11 +79,11 @@ async function runTrial(
   signal: AbortSignal,
   change: (next: (before: Run) => Run) => void,
 ): Promise<void> {
-  const events = await patiently(() => lastEvents(trial, { organization, signal }), signal);
+  const events = await retryRateLimited(() => lastEvents(trial, { organization, signal }), signal);
   change((before) => ({ ...before, rows: events.map((event) => ({ event, outcome: null })) }));
   const judge = async (event: LabEvent, index: number): Promise<void> => {
     const outcome = await outcomeOf(trial, event, (name, input) =>
-      patiently(async () => new TextDecoder().decode(await readBytes(name, input, { organization, signal })), signal),
+      retryRateLimited(async () => new TextDecoder().decode(await readBytes(name, input, { organization, signal })), signal),
     ).catch((thrown: unknown): Outcome => {
       signal.throwIfAborted();
       return { result: 'error', why: [apiErrorOf(thrown).message] };
@@ -131,7 +131,7 @@ async function ofSourceEvent(trial: Trial, event: LabEvent, ask: Ask): Promise<O
   ];
   switch (trial.kind) {
     case 'filter':
-      return judged(trial.fields, await ask('POST /filters/test', { bodyText: jsonOf([...trial.fields, payload, ...context]) }));
+      return filterOutcome(trial.fields, await ask('POST /filters/test', { bodyText: jsonOf([...trial.fields, payload, ...context]) }));
     case 'transform': {
       const source: Field = ['source', JSON.stringify(event.from)];
       const body = jsonOf([...trial.fields, source, payload, ...context]);

@@ -7,13 +7,13 @@ import { Refusal } from '../app/resource-acts.tsx';
 import { bytesKey, useOrganization } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { laidOut } from '../ui/json-text.ts';
+import { laidOut } from '../ui/json-layout.ts';
 import { Failure } from '../ui/notices.tsx';
 import { Choice, options } from './lab-choices.tsx';
 import { type DraftState, isSameDraft } from './lab-draft.ts';
 import { type Draft, type Field, jsonOf, type KindOfLab, kinds, type LabKind, type Stored, storedIn } from './lab-kinds.ts';
 import { type Edited, manifestOf, type SubscriptionRefs, subscriptionManifest, unknownEndpoint } from './lab-manifest.ts';
-import { LinesBeside } from './lab-results.tsx';
+import { SideBySide } from './lab-results.tsx';
 import { type Manifest, yamlOf } from './lab-yaml.ts';
 
 export interface LabSaveProps extends Omit<Edited, 'newName' | 'isChanged'> {
@@ -224,7 +224,7 @@ function Outdated({ name, there, draft }: { name: string; there: Draft; draft: D
           </p>
         </div>
       </div>
-      <LinesBeside label="What differs" titles={['Saved', 'This text']} before={laidOut(there.text)} after={laidOut(draft.draft.text)} />
+      <SideBySide label="What differs" titles={['Saved', 'This text']} before={laidOut(there.text)} after={laidOut(draft.draft.text)} />
     </>
   );
 }

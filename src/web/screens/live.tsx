@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
 import { basePath } from '../api/base.ts';
-import type { StreamRow, StreamState } from '../api/stream.ts';
+import type { StreamRow, StreamState } from '../api/event-stream.ts';
 import { AsStream } from '../app/as-code.tsx';
 import { sendEventCommand } from '../app/create-command.ts';
 import { useKeys } from '../app/keys.ts';

@@ -9,16 +9,16 @@ import { shellQuoted } from '../ui/shell-text.ts';
 import { ofMessage } from './attempts.tsx';
 import { CancelMessage } from './cancel.tsx';
 import { MessageState } from './message-state.tsx';
+import { OutcomePage } from './outcome-page.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { RetrySchedule } from './retry-schedule.tsx';
 import { ProgressFacts } from './story-facts.tsx';
-import { StoryPage } from './story-page.tsx';
 
 /** Ends of messages that the closed list of `dlqReason` does not have. */
 const endsInLastError: ReadonlySet<string | null> = new Set(['cancelled', 'expired', 'disabled', 'gone']);
 
 /** What became of this message to a customer's endpoint? */
-export function MessageStory(): ReactElement {
+export function MessagePage(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/messages/$id' });
   const { data, error } = useRead('GET /outbound-messages/{id}', { path: { id } }, { everyMs: 2000 });
@@ -32,7 +32,7 @@ export function MessageStory(): ReactElement {
     ?.data;
   const delaysMs = endpoint?.retryDelays?.map((seconds) => seconds * 1000) ?? null;
   return (
-    <StoryPage
+    <OutcomePage
       id={id}
       title={message?.eventType ?? 'Message'}
       crumb={

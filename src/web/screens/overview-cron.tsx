@@ -31,7 +31,7 @@ export function useFailingJobs(): FailingJobs {
 }
 
 /** When each of them failed, and runs again. */
-export function CronTrouble({ jobs }: { jobs: readonly Job[] }): ReactElement | null {
+export function FailingCronJobs({ jobs }: { jobs: readonly Job[] }): ReactElement | null {
   const org = useOrganization();
   if (jobs.length === 0) return null;
   return (

@@ -12,12 +12,12 @@ import { Panel } from '../ui/panel.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { FirstRun } from './first-run.tsx';
-import { CronTrouble, type FailingJobs, useFailingJobs } from './overview-cron.tsx';
+import { FailingCronJobs, type FailingJobs, useFailingJobs } from './overview-cron.tsx';
 import { Figures, waitingIn } from './overview-figures.tsx';
 import { RunningReplays } from './replay-parts.tsx';
 import { SeriesCharts } from './series-charts.tsx';
-import { isTrouble, type Target, type TargetList, useTargets } from './target-data.ts';
-import { TroubleTable } from './trouble.tsx';
+import { needsAttention, type Target, type TargetList, useTargets } from './target-data.ts';
+import { UnhealthyTargets } from './trouble.tsx';
 
 type DeadLetters = { deliveries: number; messages: number };
 
@@ -94,8 +94,8 @@ export function Overview(): ReactElement {
           hasFailed={failed !== null}
         />
       )}
-      <TroubleTable targets={targets} range={range} />
-      <CronTrouble jobs={cron.jobs} />
+      <UnhealthyTargets targets={targets} range={range} />
+      <FailingCronJobs jobs={cron.jobs} />
       {dashboard.data === undefined || read.data === undefined ? null : (
         <>
           <Figures
@@ -143,7 +143,7 @@ interface VerdictProps {
 
 function Verdict({ targets, dead, series, waiting, cron, hasWorkers: isServed, hasFailed }: VerdictProps): ReactElement | null {
   const org = useOrganization();
-  const sick = targets.rows.filter(({ state }) => isTrouble(state));
+  const sick = targets.rows.filter(({ state }) => needsAttention(state));
   const given = dead.deliveries + dead.messages;
   const recover =
     given === 0 ? undefined : (

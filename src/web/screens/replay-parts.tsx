@@ -34,7 +34,7 @@ export function isUnderWay({ phase }: Replay): boolean {
 }
 
 /** What a replay does not send when it ends now. While it is planned, the number of messages is unknown. */
-export function leftWords({ plan, queued, skipped }: Replay): string {
+export function unsentWords({ plan, queued, skipped }: Replay): string {
   if (plan === null) return 'Its messages are not sent again.';
   const left = quantity(Math.max(0, plan.candidates - queued - skipped), 'message is', 'messages are');
   return `${plan.isEstimate ? 'At least ' : ''}${left} not sent again.`;
@@ -182,7 +182,7 @@ export function ReplayActs({ replay, isSmall = false }: { replay: Replay; isSmal
         onAct={() => change({ cancel: true })}
       >
         <p>
-          {leftWords(replay)} {queuedWords(replay)} A cancelled replay cannot be resumed; a new one can be planned.
+          {unsentWords(replay)} {queuedWords(replay)} A cancelled replay cannot be resumed; a new one can be planned.
         </p>
       </Confirm>
     </>

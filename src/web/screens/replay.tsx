@@ -4,7 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { DeleteAct } from '../app/delete-act.tsx';
 import { filteredName, IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
-import { labelOf } from '../app/resource-form/body.ts';
+import { labelOf } from '../app/resource-form/form-body.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { bytes, count, duration, quantity } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';

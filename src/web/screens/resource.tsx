@@ -5,14 +5,14 @@ import { readTagged } from '../api/client.ts';
 import type { FormField } from '../api/form-schema.ts';
 import type { Exact } from '../app/manifest/exact.ts';
 import { manifestOf } from '../app/manifest/manifest-of.ts';
-import { type Body, bodyOfRecord, mergedInto } from '../app/resource-form/body.ts';
 import { inexactMembers } from '../app/resource-form/exact-json.ts';
-import { type Family, familyOf } from '../app/resource-form/families.ts';
+import { type Body, bodyOfRecord, mergedInto } from '../app/resource-form/form-body.ts';
+import { type Family, familyOf } from '../app/resource-form/form-families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
 import { useOrganization } from '../app/use-api.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
-import { LinesBeside } from './lab-results.tsx';
+import { SideBySide } from './lab-results.tsx';
 
 /** A form for a new resource. */
 export function NewResource(): ReactElement {
@@ -154,7 +154,7 @@ function Outdated({ newer, sent, isWhole, beginWith }: OutdatedProps): ReactElem
           </p>
         </div>
       </div>
-      <LinesBeside label="What differs" titles={['Saved', 'With my changes']} before={linesOf(before)} after={linesOf(after)} />
+      <SideBySide label="What differs" titles={['Saved', 'With my changes']} before={linesOf(before)} after={linesOf(after)} />
     </>
   );
 }

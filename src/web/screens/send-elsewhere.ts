@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
-import { patiently } from '../app/patiently.ts';
+import { retryRateLimited } from '../app/retry-rate-limited.ts';
 import { useOrganization, useWrite } from '../app/use-api.ts';
 import { isUnderWay, newReplayName, type Replay } from './replay-parts.tsx';
 
@@ -81,7 +81,7 @@ async function endOf(created: Replay, organization: string, signal: AbortSignal)
     if (hasEnded(replay) || Date.now() > untilMs) return replay;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
     signal.throwIfAborted();
-    replay = await patiently(() => call('GET /replays/{id}', { path: { id: created.id } }, { organization }), signal);
+    replay = await retryRateLimited(() => call('GET /replays/{id}', { path: { id: created.id } }, { organization }), signal);
   }
 }
 

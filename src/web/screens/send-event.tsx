@@ -11,10 +11,10 @@ import { Icon } from '../ui/icon.tsx';
 import { Failure } from '../ui/notices.tsx';
 import { Clock, ZoneContext } from '../ui/time.tsx';
 import { CancelMessages } from './cancel.tsx';
-import { deliveredNow } from './delivery-time.ts';
 import { DeliveryTimeFields } from './delivery-time-fields.tsx';
 import { type EventDraft, eventToSend } from './event-to-send.ts';
 import { Choice, options } from './lab-choices.tsx';
+import { deliveredNow } from './send-time.ts';
 
 type SentEvent = Answer<'POST /send-event'>['data'];
 

@@ -1,10 +1,10 @@
 import { Link, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback, useEffect, useState } from 'react';
 import { type Answer, ApiError, call } from '../api/client.ts';
-import { idsIn, maxIds } from '../app/ids.ts';
+import { idsIn, maxIds } from '../app/id-list.ts';
 import { WithLinks } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
-import { apiErrorOf, patiently } from '../app/patiently.ts';
+import { apiErrorOf, retryRateLimited } from '../app/retry-rate-limited.ts';
 import { useOrganization } from '../app/use-api.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { count, quantity } from '../ui/format.ts';
@@ -78,7 +78,7 @@ function useExplanations(ids: readonly string[]): { answers: ReadonlyMap<string,
     const { signal } = controller;
     const ask = async (id: string): Promise<void> => {
       const explain = () => call('GET /explain/{id}', { path: { id } }, { organization, signal });
-      const answer = await patiently(explain, signal).catch(apiErrorOf);
+      const answer = await retryRateLimited(explain, signal).catch(apiErrorOf);
       signal.throwIfAborted();
       setAnswers((before) => new Map(before).set(id, answer));
     };

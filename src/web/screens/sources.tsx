@@ -8,7 +8,7 @@ import { DeleteAct } from '../app/delete-act.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { ConfirmedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
@@ -19,9 +19,9 @@ import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago, type Zone, ZoneContext } from '../ui/time.tsx';
-import { type DeliveryTime, deliveredNow, longestDelaySeconds, sentTime } from './delivery-time.ts';
 import { DeliveryTimeFields } from './delivery-time-fields.tsx';
 import { FailedSignatures } from './failed-signatures.tsx';
+import { type DeliveryTime, deliveredNow, longestDelaySeconds, sentTime } from './send-time.ts';
 
 type Source = Answer<'GET /sources'>['data'][number];
 
@@ -107,9 +107,9 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           <ManifestLink id={id} />
           <EditLink family="sources" id={id} />
           {enabled ? (
-            <AskedAct word="Disable source" question={`Disable source ${name}?`} write={switching}>
+            <ConfirmedAct word="Disable source" question={`Disable source ${name}?`} write={switching}>
               <p>Its address refuses events with 403 at once. Senders that do not try again lose them.</p>
-            </AskedAct>
+            </ConfirmedAct>
           ) : (
             <SwitchButton isOn={false} write={switching} />
           )}

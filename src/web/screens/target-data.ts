@@ -2,7 +2,7 @@ import { useQueries } from '@tanstack/react-query';
 import { type Answer, type ApiError, call } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
 import { type CursorList, type RowOf, useCursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
-import { useWhole } from '../app/whole-list.ts';
+import { useWholeList } from '../app/whole-list.ts';
 import { useNow } from '../ui/time.tsx';
 import { destinationState, type KnownCircuits } from './target-state.ts';
 
@@ -71,10 +71,10 @@ const routesOf = ({ data }: Answer<'GET /routes'>) => data;
 
 /** Destinations and endpoints, worst first, up to a bound of each. `search`: only those whose name or address has it. */
 export function useTargets(range: Range, search?: string): TargetList {
-  const destinations = useWhole(usePages('GET /destinations', { search }, destinationsOf, whole));
+  const destinations = useWholeList(usePages('GET /destinations', { search }, destinationsOf, whole));
   const health = useRead('GET /analytics/destinations/health', { query: { range: range.value } }, { everyMs });
-  const applications = useWhole(useCursorList('GET /webhook-applications', {}, whole));
-  const endpoints = useWhole(useCursorList('GET /webhook-endpoints', {}, whole));
+  const applications = useWholeList(useCursorList('GET /webhook-applications', {}, whole));
+  const endpoints = useWholeList(useCursorList('GET /webhook-endpoints', {}, whole));
   const healths = health.data?.destinations ?? [];
   const { circuits, knownOf } = useCircuits(failingIn(healths));
   const now = useNow(everyMs);
@@ -117,7 +117,7 @@ export function useCircuits(destinationIds: readonly string[]): {
   circuits: Circuit[];
   knownOf: (destinationId: string) => KnownCircuits;
 } {
-  const routes = useWhole(usePages('GET /routes', {}, routesOf, whole));
+  const routes = useWholeList(usePages('GET /routes', {}, routesOf, whole));
   const read = useCircuitsOf(routes.rows.filter((route) => destinationIds.some((id) => leadsTo(route, id))));
   return {
     circuits: read.circuits.filter(({ destinationId }) => destinationIds.includes(destinationId)),
@@ -129,7 +129,7 @@ type Route = Answer<'GET /routes'>['data'][number];
 
 /** The routes that lead to a destination, also as a failover. `isPart`: there are more routes than were read. */
 export function useRoutesTo(destinationId: string): { routes: Route[]; isLoading: boolean; error: ApiError | null; isPart: boolean } {
-  const { rows, isLoading, error, hasMore } = useWhole(usePages('GET /routes', {}, routesOf, whole));
+  const { rows, isLoading, error, hasMore } = useWholeList(usePages('GET /routes', {}, routesOf, whole));
   return { routes: rows.filter((route) => leadsTo(route, destinationId)), isLoading, error, isPart: hasMore };
 }
 
@@ -210,7 +210,7 @@ export function isEndpointId(id: string): boolean {
   return !id.startsWith('dst_');
 }
 
-export function isTrouble(state: string): boolean {
+export function needsAttention(state: string): boolean {
   return ['circuit_open', 'failed', 'half_open', 'degraded'].includes(state);
 }
 

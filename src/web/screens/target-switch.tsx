@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react';
-import { AskedAct, disabledChange, Refusal, SwitchButton, switchWrite, type WriteState } from '../app/resource-acts.tsx';
+import { ConfirmedAct, disabledChange, Refusal, SwitchButton, switchWrite, type WriteState } from '../app/resource-acts.tsx';
 import { useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
@@ -21,9 +21,9 @@ export function EndpointSwitch({ endpoint: { id, url, isDisabled, disabledReason
   const write = switchWrite({ name: url, isOn: !isDisabled, change, inputOf });
   if (isDisabled) return <SwitchWithRefusal noun="endpoint" isOn={false} write={write} onRead={change.reset} />;
   return (
-    <AskedAct word="Disable endpoint" question="Disable this endpoint?" write={write}>
+    <ConfirmedAct word="Disable endpoint" question="Disable this endpoint?" write={write}>
       <p>New events make no message for it. Messages that are queued wait for 7 days, and are dead letters after that.</p>
-    </AskedAct>
+    </ConfirmedAct>
   );
 }
 

@@ -13,7 +13,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
-import { isTrouble, type Target, targetWord, useTargets } from './target-data.ts';
+import { needsAttention, type Target, targetWord, useTargets } from './target-data.ts';
 import { TargetDrawer } from './target-facts.tsx';
 
 const states = [
@@ -128,7 +128,7 @@ function LastFailure({ failure }: { failure: Target['failure'] }): ReactElement 
 /** Such as `1 circuit open, 2 targets fail or are degraded, 4 are well.` */
 function summary(rows: readonly Target[]): string {
   const of = (...wanted: string[]): number => rows.filter(({ state }) => wanted.includes(state)).length;
-  const sick = rows.filter(({ state }) => isTrouble(state)).length;
+  const sick = rows.filter(({ state }) => needsAttention(state)).length;
   if (rows.length === 0) return '';
   if (sick + of('disabled') === 0)
     return rows.length === 1 ? 'The target takes what it is sent.' : `All ${count(rows.length)} targets take what they are sent.`;

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { type CursorList, usePages, useRead } from '../app/use-api.ts';
-import { maxRead, useWhole } from '../app/whole-list.ts';
+import { maxRead, useWholeList } from '../app/whole-list.ts';
 import { useNow } from '../ui/time.tsx';
 import { type Circuit, failingIn, knownCircuits, useCircuitsOf } from './target-data.ts';
 import { destinationState } from './target-state.ts';
@@ -26,9 +26,9 @@ const none: readonly never[] = [];
 
 /** Sources, routes and destinations, with the rates and circuits of the last hour. `at`: the end or route that is selected. */
 export function useTopology(at: string | null): Topology {
-  const sources = useWhole(usePages('GET /sources', {}, sourcesOf, whole));
-  const routes = useWhole(usePages('GET /routes', {}, routesOf, whole));
-  const destinations = useWhole(usePages('GET /destinations', {}, destinationsOf, whole));
+  const sources = useWholeList(usePages('GET /sources', {}, sourcesOf, whole));
+  const routes = useWholeList(usePages('GET /routes', {}, routesOf, whole));
+  const destinations = useWholeList(usePages('GET /destinations', {}, destinationsOf, whole));
   const ofSources = useRead('GET /analytics', hour, { everyMs });
   const ofRoutes = useRead('GET /analytics/routes', hour, { everyMs });
   const health = useRead('GET /analytics/destinations/health', hour, { everyMs });

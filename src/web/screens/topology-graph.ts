@@ -107,14 +107,14 @@ export function routesAt({ sources, routes, destinations }: Wiring, key: string)
 
 /** The key of the node that the address selects; null where no column has one. Of a group that has one route left, it is that route. */
 export function selectedIn(wiring: Wiring, at: string | null, grouping: Grouping): string | null {
-  const routes = at === null || !standsIn(at, grouping) ? null : routesAt(wiring, at);
+  const routes = at === null || !belongsTo(at, grouping) ? null : routesAt(wiring, at);
   if (at === null || routes === null) return null;
   const [first, ...more] = routes;
   return groupingOf(at) !== 'each' && first !== undefined && more.length === 0 ? first.id : at;
 }
 
 /** A group is in no other grouping than its own. */
-export function standsIn(key: string, grouping: Grouping): boolean {
+export function belongsTo(key: string, grouping: Grouping): boolean {
   const own = groupingOf(key);
   return own === 'each' || own === grouping;
 }

@@ -13,7 +13,7 @@ import { Segments } from '../ui/segments.tsx';
 import { State } from '../ui/state.tsx';
 import { TopologyAnswer } from './topology-answer.tsx';
 import { type Topology as Read, useTopology } from './topology-data.ts';
-import { columnsOf, type Node, narrowed, routesAt, selectedIn, sideOf, standsIn } from './topology-graph.ts';
+import { belongsTo, columnsOf, type Node, narrowed, routesAt, selectedIn, sideOf } from './topology-graph.ts';
 import { TopologyMap } from './topology-map.tsx';
 
 const groupings = [
@@ -99,7 +99,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
             onChange={(value) =>
               set({
                 routes: value === 'pair' ? undefined : value,
-                at: at !== null && standsIn(at, value) ? at : undefined,
+                at: at !== null && belongsTo(at, value) ? at : undefined,
               })
             }
           />

@@ -7,14 +7,14 @@ import { Panel } from '../ui/panel.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago, Until } from '../ui/time.tsx';
 import { EndpointFailure, FailureWords } from './endpoint-failure.tsx';
-import { faultOf, isTrouble, type Target, type TargetList, targetWord } from './target-data.ts';
+import { faultOf, needsAttention, type Target, type TargetList, targetWord } from './target-data.ts';
 
 const maxShown = 10;
 
 /** Each target in trouble: its state, cause, whose fault, and what happens by itself. */
-export function TroubleTable({ targets, range }: { targets: TargetList; range: Range }): ReactElement | null {
+export function UnhealthyTargets({ targets, range }: { targets: TargetList; range: Range }): ReactElement | null {
   const org = useOrganization();
-  const sick = targets.rows.filter(({ state }) => isTrouble(state));
+  const sick = targets.rows.filter(({ state }) => needsAttention(state));
   if (sick.length === 0) return null;
   return (
     <Panel

@@ -4,7 +4,7 @@ import { maskedUnread } from '../../../src/core/masking.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
 import type { CompleteStore, ResourceStore } from '../../../src/store/store.ts';
 import { eventually } from '../../support/eventually.ts';
-import { withOther } from '../../support/with-other.ts';
+import { withMethod } from '../../support/with-method.ts';
 import { breakOff } from '../broken-off.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -377,7 +377,7 @@ function dying(store: CompleteStore, isNext: () => boolean): CompleteStore {
     refuse(kind);
     return await store.delete(kind, name, options);
   };
-  return withOther(withOther(store, 'apply', apply), 'delete', remove);
+  return withMethod(withMethod(store, 'apply', apply), 'delete', remove);
 }
 
 const mortal: ReadonlySet<Kind> = new Set<Kind>(['Destination', 'Route', 'NotificationChannel']);
@@ -394,5 +394,5 @@ function losingAnswers(store: CompleteStore, isNext: (kind: Kind) => boolean): C
     if (!isNext(object.kind)) return changed;
     throw new PosthornError('UNAVAILABLE', 'the answer was lost');
   };
-  return withOther(withOther(store, 'create', create), 'apply', apply);
+  return withMethod(withMethod(store, 'create', create), 'apply', apply);
 }

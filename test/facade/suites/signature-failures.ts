@@ -12,9 +12,9 @@ import { systemClock } from '../../../src/runtime/system-clock.ts';
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts';
 import { testKeyring } from '../../support/controllers.ts';
 import { eventually } from '../../support/eventually.ts';
+import { lenientClock } from '../../support/lenient-clock.ts';
+import { lenientSandbox } from '../../support/lenient-sandbox.ts';
 import { silentLogger } from '../../support/logger.ts';
-import { patientClock } from '../../support/patient-clock.ts';
-import { patientSandbox } from '../../support/patient-sandbox.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 
 /** Why signatures of a source failed, with any store behind the API and ingest beside it. */
@@ -26,16 +26,16 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
   let signatureFailures: SignatureFailureLog;
   beforeAll(async () => {
     world = await start();
-    sandbox = patientSandbox();
+    sandbox = lenientSandbox();
     signatureFailures = new SignatureFailureLog({ redis: world.redis.client, prefix: 'test:', clock: systemClock, logger: silentLogger });
     const handler = createIngestHandler({
       registry: world.registry,
       acceptor: world.acceptor,
-      intake: new RedisIntake({ redis: world.redis.client, prefix: 'test:', clock: patientClock }),
+      intake: new RedisIntake({ redis: world.redis.client, prefix: 'test:', clock: lenientClock }),
       signatureFailures,
       sandbox,
       keyring: testKeyring,
-      clock: patientClock,
+      clock: lenientClock,
       logger: silentLogger,
       metrics: new Registry(),
     });
@@ -73,7 +73,7 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
 
   test('a viewer reads why requests are refused, in words and with what to do, by the id and by the slug', async () => {
     const { id, slug } = await source({});
-    const old = Math.floor(patientClock.now() / 1000) - 4000;
+    const old = Math.floor(lenientClock.now() / 1000) - 4000;
     expect(await send(slug)).toBe(401);
     expect(await send(slug, { 'stripe-signature': `t=${old},v1=${'0'.repeat(64)}` })).toBe(401);
     expect(await send(slug, { 'stripe-signature': `t=${old + 4000},v1=${'0'.repeat(64)}` })).toBe(401);

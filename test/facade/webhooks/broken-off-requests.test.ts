@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
-import { notedData } from '../../support/noted-events.ts';
+import { ownEventData } from '../../support/own-events.ts';
 import { breakOff } from '../broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -110,7 +110,7 @@ describe('a rotation that was broken off before its answer was kept', () => {
       first.body,
       first.body,
     ]);
-    const told = await notedData(world.redis.client, 'test:');
+    const told = await ownEventData(world.redis.client, 'test:');
     expect(told).toEqual([
       {
         kind: 'endpoint',

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
-import { awayFromTheEndOf } from '../../support/away-from-the-end-of.ts';
 import { dead, delivered, failure, takeFrom } from '../../support/queue-worker.ts';
+import { waitForPeriodStart } from '../../support/wait-for-period-start.ts';
 import { dropped, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
 
 let world: MessagesWorld;
@@ -13,7 +13,7 @@ afterAll(() => world.stop());
 beforeEach(async () => {
   await world.clear();
   // Periods of five minutes, and longer ones that end with one of them.
-  await awayFromTheEndOf(300_000);
+  await waitForPeriodStart(300_000);
 });
 
 const read = (path: string, key?: string) =>

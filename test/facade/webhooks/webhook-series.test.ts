@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
-import { awayFromTheEndOf } from '../../support/away-from-the-end-of.ts';
 import { moveTallies } from '../../support/move-tallies.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';
+import { waitForPeriodStart } from '../../support/wait-for-period-start.ts';
 import { dropped, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
 
 const periodMs = 300_000;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 beforeEach(async () => {
   await world.clear();
-  await awayFromTheEndOf(periodMs);
+  await waitForPeriodStart(periodMs);
 });
 
 const read = (query = '', key?: string) =>

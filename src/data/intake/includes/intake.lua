@@ -15,18 +15,18 @@ local bucket_ms = 21600000
 local month_kept_ms = 5356800000
 local reserved_kept_ms = 60000
 
-local function whole(number)
+local function integer(number)
   return string.format('%.0f', number)
 end
 
 local function expire_not_before(key, ms)
   if call('PTTL', key) < ms then
-    call('PEXPIRE', key, whole(ms))
+    call('PEXPIRE', key, integer(ms))
   end
 end
 
 local function marks_key(bucket, mark)
-  return P .. 'm:' .. whole(bucket) .. ':' .. string.sub(mark, 1, 2)
+  return P .. 'm:' .. integer(bucket) .. ':' .. string.sub(mark, 1, 2)
 end
 
 -- The newest mark of the last `window` ms, or of a little earlier: its key, state (c claimed, r released, a accepted), time and event.
@@ -44,13 +44,13 @@ local function find_mark(mark, window)
 end
 
 local function set_mark(key, mark, state, ms, event)
-  call('HSET', key, mark, state .. whole(ms) .. ' ' .. event)
+  call('HSET', key, mark, state .. integer(ms) .. ' ' .. event)
 end
 
 -- Counts the messages of an event against the month, once.
 local function reserve(event, month, messages)
-  call('ZREMRANGEBYSCORE', P .. 'reserved', '-inf', whole(now - reserved_kept_ms))
-  if messages > 0 and call('ZADD', P .. 'reserved', 'NX', whole(now), event) == 1 then
+  call('ZREMRANGEBYSCORE', P .. 'reserved', '-inf', integer(now - reserved_kept_ms))
+  if messages > 0 and call('ZADD', P .. 'reserved', 'NX', integer(now), event) == 1 then
     call('PEXPIRE', P .. 'reserved', reserved_kept_ms)
     call('HINCRBY', quota, month, messages)
     expire_not_before(quota, month_kept_ms)

@@ -44,7 +44,7 @@ local function move_to_archive(org, stamp, id)
     local ms, first = string.match(stamp, '^(%d+)-(%d+)$')
     count = tonumber(call('HGET', P .. 'm:' .. id, F.message.pack_count) or '0')
     for number = 0, count - 1 do
-      call('XADD', P .. 'fin:' .. org, ms .. '-' .. whole(first + number), F.entry.message, packed.member(id, number))
+      call('XADD', P .. 'fin:' .. org, ms .. '-' .. integer(first + number), F.entry.message, packed.member(id, number))
     end
   else
     call('XADD', P .. 'fin:' .. org, stamp, F.entry.message, id)
@@ -61,7 +61,7 @@ end
 local function write_archive_at(org, at)
   local a = call('HMGET', P .. 'ar:' .. org, F.archive.lease_end_ms, F.archive.failures)
   if not a[2] and tonumber(a[1] or '0') <= now then
-    call('ZADD', P .. 'az', 'LT', whole(at), org)
+    call('ZADD', P .. 'az', 'LT', integer(at), org)
   end
 end
 
@@ -70,7 +70,7 @@ local function write_moved(records, age)
   local has_moved = false
   for org, count in pairs(moved_to_archives) do
     has_moved = true
-    call('ZADD', P .. 'az', 'NX', whole(now + age), org)
+    call('ZADD', P .. 'az', 'NX', integer(now + age), org)
     if call('HINCRBY', P .. 'ar:' .. org, F.archive.waiting, count) >= records then
       write_archive_at(org, now)
     end

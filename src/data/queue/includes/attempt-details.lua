@@ -27,7 +27,7 @@ on_first_use(details, function()
     local before = tonumber(call('HGET', P .. 'ad', event) or '0')
     local after = math.max(0, before + by)
     if after > 0 then
-      call('HSET', P .. 'ad', event, whole(after))
+      call('HSET', P .. 'ad', event, integer(after))
     elseif before > 0 then
       call('HDEL', P .. 'ad', event)
     end

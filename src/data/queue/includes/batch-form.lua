@@ -46,7 +46,7 @@ local function batch_form(n, layout, worker)
   call('SET', P .. 'b:' .. id, layout .. '\n' .. table.concat(members))
   call('HSET', P .. 'm:' .. id, F.message.event, batch_marker, F.message.target, n, F.message.status, 'p', F.message.max_attempts, '1',
     F.message.moves, moves, F.message.has_guests, has_guests,
-    F.message.index_stamp, whole(now) .. '-' .. counter())
+    F.message.index_stamp, integer(now) .. '-' .. counter())
   if left then
     call('HSET', P .. 'm:' .. id, F.message.left, left)
   end

@@ -9,6 +9,6 @@ do
 
   -- What was noted first stays.
   function cancelled.note(id, who)
-    call('HSETNX', P .. 'm:' .. id, F.message.cancellation, whole(now) .. ' ' .. who)
+    call('HSETNX', P .. 'm:' .. id, F.message.cancellation, integer(now) .. ' ' .. who)
   end
 end

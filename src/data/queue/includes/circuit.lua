@@ -48,7 +48,7 @@ local function circuit_begin(n, state, id)
     end
   end
   call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, new_entry(),
-    F.transitions.route, t[2], F.transitions.destination, t[3], F.transitions.state, state, F.transitions.at_ms, whole(now),
+    F.transitions.route, t[2], F.transitions.destination, t[3], F.transitions.state, state, F.transitions.at_ms, integer(now),
     F.transitions.consecutive_failures, t[7] or '0')
 end
 

@@ -32,7 +32,7 @@ do
     hints.ends = 1
     if may_add(org) then
       call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.route, route, F.ends.destination, destination,
-        F.ends.at_ms, whole(now), F.ends.kind, kind, F.ends.count, count, F.ends.message, id)
+        F.ends.at_ms, integer(now), F.ends.kind, kind, F.ends.count, count, F.ends.message, id)
     end
   end
 

@@ -1,6 +1,6 @@
 -- @include "failover.lua"
 -- @include "lanes.lua"
--- @include "queue-room.lua"
+-- @include "queue-capacity.lua"
 -- @include "../../shard/includes/target.lua"
 
 -- Most messages that one script checks.
@@ -9,7 +9,7 @@ local excess_per_script = 200
 -- Moves the newest messages of target n that exceed the queue of its destination to failover destinations that are free. Those without one stay, and so do
 -- those that a worker holds. Returns whether there may be more that move.
 local function move_excess(n, destination, failover_targets)
-  local room = queue_room(destination)
+  local room = queue_capacity(destination)
   if not room or room >= 0 then
     return false
   end

@@ -20,7 +20,7 @@ do
   -- An entry that a worker of the release before has made is looked for in the lanes: in so many of their entries, for so many messages per call.
   local max_looked_at, looks = 1000, 8
 
-  local function look_for(n, id, event)
+  local function search_lanes(n, id, event)
     looks = looks - 1
     for _, lane in ipairs({ n, retry_lane(n) }) do
       for _, found in ipairs(unread(lane, max_looked_at)) do
@@ -38,14 +38,14 @@ do
     end
     local lane, entry = string.match(stands_in or '', '^(%d+r?)/(.+)$')
     if not (lane and leave_lane(lane, entry, event)) and looks > 0 then
-      look_for(n, id, event)
+      search_lanes(n, id, event)
     end
   end
 
   local function expire_member(id, batch, org)
     local reason = expiry.reason(org)
     if leave_batch(id, batch, reason) == 'a' then
-      expiry.watch(id, whole(now + batch_again_ms))
+      expiry.watch(id, integer(now + batch_again_ms))
     end
   end
 
@@ -65,7 +65,7 @@ do
 
   local function put_back(id)
     if not complete_end(id) then
-      time_shares.add('exp', expiry.account(id), { whole(now + apart.again_ms), id })
+      time_shares.add('exp', expiry.account(id), { integer(now + apart.again_ms), id })
     end
   end
 

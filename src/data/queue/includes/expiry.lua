@@ -59,7 +59,7 @@ on_first_use(expiry, function()
       return
     end
     marked_at = at
-    if waiting.add_sooner(expiry.mark, nil, whole(at)) then
+    if waiting.add_sooner(expiry.mark, nil, integer(at)) then
       local first = call('ZRANGE', P .. 'exp', 0, 0, 'WITHSCORES')
       waiting.add_sooner(expiry.mark, nil, first[2])
       hints.is_sooner = hints.is_sooner or call('ZRANGE', P .. 'waiting', 0, 0)[1] == expiry.mark
@@ -75,7 +75,7 @@ on_first_use(expiry, function()
   -- For a message whose entry has left its lane because it has expired: promote.lua ends it.
   function expiry.left_lane(id)
     call('HSET', P .. 'm:' .. id, F.message.lane_entry, '')
-    expiry.watch(id, whole(now))
+    expiry.watch(id, integer(now))
   end
 
   -- For a message that has ended or leaves the shard.

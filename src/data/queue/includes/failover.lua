@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/batch.lua"
 -- @include "index.lua"
 -- @include "outbox.lua"
--- @include "queue-room.lua"
+-- @include "queue-capacity.lua"
 -- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
@@ -17,7 +17,7 @@
 -- has the fields of ../../shard/hash-fields.ts; F.message.attempts_before_move of one that came back after 1000 is less than 0. While it is in another shard its status is `m`.
 --
 -- A shard sees only a part of the state of a destination in another shard, which judges the message on arrival (receive.lua). A message that has come back is
--- sent there again only after a question to that shard (entry `f` of the outbox, failover-room.lua), one per target and destination at a time.
+-- sent there again only after a question to that shard (entry `f` of the outbox, failover-capacity.lua), one per target and destination at a time.
 -- For a few seconds the reply is in `free:<target> <shard>/<destination>`: how many more messages it takes. `asked:<target> <shard>/<destination>` has
 -- the entry of the last question, and when it was asked (ms).
 
@@ -108,7 +108,7 @@ on_first_use(failover, function()
       elseif candidate ~= m.first then
         local t = local_candidate(candidate)
         if t and t.destination ~= m.first_destination and not t.does_not_serve and not has_left(m, t.destination) then
-          local room = queue_room(t.destination)
+          local room = queue_capacity(t.destination)
           if not room or room > 0 then
             if not t.is_open then
               return candidate
@@ -129,7 +129,7 @@ on_first_use(failover, function()
       local is_asking = entry and (now - tonumber(asked_ms) < asked_again_ms or #call('XRANGE', P .. 'out', entry, entry) > 0)
       if not is_asking then
         local shard, n, destination = unpack(question)
-        call('SET', key, send(shard, 'f', F.outbox.event, n, F.outbox.message, destination) .. ' ' .. whole(now), 'PX', asked_kept_ms)
+        call('SET', key, send(shard, 'f', F.outbox.event, n, F.outbox.message, destination) .. ' ' .. integer(now), 'PX', asked_kept_ms)
       end
     end
   end
@@ -238,7 +238,7 @@ on_first_use(failover, function()
     set(F.message.target, candidate)
     set(F.message.status, m.attempts > 0 and 'r' or 'p')
     if m.attempts > 0 then
-      set(F.message.due_ms, whole(now))
+      set(F.message.due_ms, integer(now))
     end
     destination = call('HGET', P .. 't:' .. candidate, F.target.destination)
     if is_back then
@@ -257,7 +257,7 @@ on_first_use(failover, function()
       failover.moved[id] = true
       return
     end
-    queue_room(destination)
+    queue_capacity(destination)
     use_room(destination)
     enqueue(candidate, id, m.expires)
     failover.moved[id] = true

@@ -1,7 +1,7 @@
 -- @include "account.lua"
 -- @include "cancelled.lua"
 -- @include "finish.lua"
--- @include "order-back.lua"
+-- @include "requeue-in-order.lua"
 -- @include "../../shard/includes/pools.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "status-counts.lua"

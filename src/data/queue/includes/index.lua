@@ -35,7 +35,7 @@ do
       local all = call('ZRANGE', key, 0, -1, 'WITHSCORES')
       call('DEL', key)
       for k = 1, #all, 2 do
-        call('XADD', key, whole(tonumber(all[k + 1])) .. '-' .. whole(tonumber(string.sub(all[k], 1, 13))), F.entry.message, string.sub(all[k], 14))
+        call('XADD', key, integer(tonumber(all[k + 1])) .. '-' .. integer(tonumber(string.sub(all[k], 1, 13))), F.entry.message, string.sub(all[k], 14))
       end
       seen = 'stream'
     end

@@ -5,7 +5,7 @@ local function intern(org, route, destination)
   local names, name = P .. 'tn:' .. org, route .. ' ' .. destination
   local n = call('HGET', names, name)
   if not n then
-    n = whole(call('HINCRBY', ctl, F.control.last_target, 1))
+    n = integer(call('HINCRBY', ctl, F.control.last_target, 1))
     call('HSET', names, name, n)
     call('HSET', P .. 't:' .. n, F.target.organization, org, F.target.route, route, F.target.destination, destination)
   end

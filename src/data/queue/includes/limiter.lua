@@ -16,7 +16,7 @@ end
 local function rate_charge(limiter, emission, burst, count)
   local tat = math.max(tonumber(call('GET', P .. 'rate:' .. limiter) or '0'), now_us) + count * emission
   local lifetime = math.ceil((tat - now_us + emission * burst) / 1000) + 1
-  call('SET', P .. 'rate:' .. limiter, whole(tat + 0.5), 'PX', whole(lifetime))
+  call('SET', P .. 'rate:' .. limiter, integer(tat + 0.5), 'PX', integer(lifetime))
 end
 
 -- What was charged under an earlier setting, such as one an hour, counts for no more than this one would ever have to wait for.
@@ -24,7 +24,7 @@ local function rate_adapt(limiter, emission, burst)
   local key = P .. 'rate:' .. limiter
   local most = now_us + emission * burst
   if tonumber(call('GET', key) or '0') > most then
-    call('SET', key, whole(most), 'PX', whole(math.ceil(2 * emission * burst / 1000) + 1))
+    call('SET', key, integer(most), 'PX', integer(math.ceil(2 * emission * burst / 1000) + 1))
   end
 end
 

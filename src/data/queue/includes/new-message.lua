@@ -7,7 +7,7 @@
 -- @include "unfinished.lua"
 -- @include "failover.lua"
 -- @include "overflow.lua"
--- @include "queue-room.lua"
+-- @include "queue-capacity.lua"
 -- @include "retries.lua"
 -- @include "expiry.lua"
 
@@ -41,7 +41,7 @@ local function new_message(event, org, n, target)
   end
   if due then
     further[#further + 1] = F.message.due_ms
-    further[#further + 1] = whole(due)
+    further[#further + 1] = integer(due)
   end
   if expires then
     further[#further + 1] = F.message.expires_ms

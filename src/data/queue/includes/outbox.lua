@@ -16,7 +16,7 @@
 local function send(shard, kind, ...)
   hints.outbox = 1
   local entry = new_entry()
-  call('XADD', P .. 'out', entry, F.outbox.shard, shard, F.outbox.since_ms, whole(now), F.outbox.kind, kind, ...)
+  call('XADD', P .. 'out', entry, F.outbox.shard, shard, F.outbox.since_ms, integer(now), F.outbox.kind, kind, ...)
   return entry
 end
 

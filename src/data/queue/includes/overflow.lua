@@ -1,6 +1,6 @@
 -- @include "failover.lua"
 -- @include "finish.lua"
--- @include "queue-room.lua"
+-- @include "queue-capacity.lua"
 -- @include "../../shard/includes/shard.lua"
 
 local queue_is_full = 'queue_limit_exceeded'
@@ -10,7 +10,7 @@ local queue_is_full = 'queue_limit_exceeded'
 -- queued, and configure.lua moves what exceeds the queue.
 -- Returns whether it did, then also the entry in the outbox of a message that moves to another shard.
 local function overflow(id, n, org, destination)
-  local room = queue_room(destination)
+  local room = queue_capacity(destination)
   if not room or room > 0 then
     return false
   end

@@ -15,26 +15,26 @@ local own_number_kept_ms = 5356800000
 
 local function keep_own(key, ms)
   if call('PTTL', key) < ms then
-    call('PEXPIRE', key, whole(ms))
+    call('PEXPIRE', key, integer(ms))
   end
 end
 
 -- `is_unknown`: no worker has ever configured the target.
 local function note_own(kind, org, route, destination, id, reason, hop, is_unknown)
   local key = P .. 'oe:' .. org
-  local minute = whole(math.floor(now / 60000))
+  local minute = integer(math.floor(now / 60000))
   local field = is_unknown and kind .. '?' or kind
   local noted, count, left = string.match(call('HGET', key, field) or '', '^(%d+) (%d+) (%d+)$')
   count = noted == minute and tonumber(count) or 0
   if count >= own_per_minute then
-    call('HSET', key, field, minute .. ' ' .. whole(count) .. ' ' .. whole(left + 1))
+    call('HSET', key, field, minute .. ' ' .. integer(count) .. ' ' .. integer(left + 1))
     return
   end
-  call('HSET', key, field, minute .. ' ' .. whole(count + 1) .. ' 0')
+  call('HSET', key, field, minute .. ' ' .. integer(count + 1) .. ' 0')
   keep_own(key, own_kept_ms)
   hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), F.ends.organization, org, F.ends.own_route, route,
-    F.ends.destination, destination, F.ends.at_ms, whole(now), F.ends.kind, kind, F.ends.count, 1, F.ends.message, id,
+    F.ends.destination, destination, F.ends.at_ms, integer(now), F.ends.kind, kind, F.ends.count, 1, F.ends.message, id,
     F.ends.details, reason, F.ends.omitted, left or '0',
     unpack((hop or '') ~= '' and { F.ends.hops, hop } or is_unknown and { F.ends.is_unknown, '1' } or {}))
 end

@@ -1,6 +1,6 @@
 -- @include "failover.lua"
 -- @include "finish.lua"
--- @include "queue-room.lua"
+-- @include "queue-capacity.lua"
 -- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
@@ -23,7 +23,7 @@ local function receive(id, n, org, why)
     retries.schedule(n, id, m.due)
     return
   end
-  local room = queue_room(t[1])
+  local room = queue_capacity(t[1])
   local is_full = room and room <= 0
   if not m.is_away then
     if is_full and why == 'queue_limit_exceeded' then

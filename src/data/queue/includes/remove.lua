@@ -97,7 +97,7 @@ end
 
 -- Of the results of a pack that are in a history one by one, the last takes the pack with it.
 local function remove_result(id)
-  local name, number = packed.place_of(id)
+  local name, number = packed.pack_and_number(id)
   local m = name and call('HMGET', P .. 'm:' .. name, F.message.event, F.message.pack_organization, F.message.index_stamp, F.message.pack_count) or {}
   if m[1] and number + 1 == tonumber(m[4]) then
     remove_pack(name, m[1], m[2], m[3])

@@ -31,7 +31,7 @@ do
   -- Schedules the first attempt of a message.
   local function schedule(n, id, due)
     local member = n .. ' ' .. id
-    if time_shares.add('due', time_shares.account_of_target(n), { whole(due), member }) == 1 then
+    if time_shares.add('due', time_shares.account_of_target(n), { integer(due), member }) == 1 then
       call('HINCRBY', P .. 'retries', n, 1)
       call('HINCRBY', P .. 'scheduled', n, 1)
     end
@@ -98,7 +98,7 @@ do
 
   -- Puts a message back that was taken out and could not be moved: it is due again a second later.
   local function put_back(n, id)
-    time_shares.add('due', time_shares.account_of_target(n), { whole(now + apart.again_ms), n .. ' ' .. id })
+    time_shares.add('due', time_shares.account_of_target(n), { integer(now + apart.again_ms), n .. ' ' .. id })
     call('HINCRBY', P .. 'retries', n, 1)
   end
 

@@ -77,10 +77,10 @@ do
       if limiter.is_changed then
         local used, longest_ms = { woken = limiter.woken, ['until'] = limiter['until'] }, woken_ms
         for _, window in ipairs(limiter.windows) do
-          used[whole(window.ms)] = window.parts
+          used[integer(window.ms)] = window.parts
           longest_ms = math.max(longest_ms, window.ms + window.part_ms)
         end
-        call('SET', P .. 'used:' .. name, cmsgpack.pack(used), 'PX', whole(longest_ms))
+        call('SET', P .. 'used:' .. name, cmsgpack.pack(used), 'PX', integer(longest_ms))
       end
     end
   end

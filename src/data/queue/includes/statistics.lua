@@ -43,7 +43,7 @@ local function merged(stored, added)
 end
 
 local function period_key(org, level, at_ms)
-  return P .. 'st:' .. org .. ':' .. level.name .. whole(math.floor(at_ms / level.ms))
+  return P .. 'st:' .. org .. ':' .. level.name .. integer(math.floor(at_ms / level.ms))
 end
 
 local function write_period(key, kept_s, fields, changes)

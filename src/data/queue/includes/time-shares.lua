@@ -31,7 +31,7 @@ on_first_use(time_shares, function()
   local function next_turn(name, account)
     local first = call('ZRANGE', P .. name .. ':' .. account, 0, 0, 'WITHSCORES')
     if first[2] then
-      call('ZADD', P .. 'turns:' .. name, whole(math.max(now, tonumber(first[2]))), account)
+      call('ZADD', P .. 'turns:' .. name, integer(math.max(now, tonumber(first[2]))), account)
     else
       call('ZREM', P .. 'turns:' .. name, account)
     end
@@ -44,7 +44,7 @@ on_first_use(time_shares, function()
     for k = 3, #entries, 2 do
       first = math.min(first, tonumber(entries[k]))
     end
-    call('ZADD', P .. 'turns:' .. name, 'LT', whole(math.max(now, first)), account)
+    call('ZADD', P .. 'turns:' .. name, 'LT', integer(math.max(now, first)), account)
   end
 
   -- Adds members to the set, and to the index unless the account is nil. Returns how many are new.
@@ -60,7 +60,7 @@ on_first_use(time_shares, function()
     local is_changed = call('ZADD', P .. name, 'LT', 'CH', at, member) == 1
     if is_changed and account then
       call('ZADD', P .. name .. ':' .. account, 'LT', at, member)
-      call('ZADD', P .. 'turns:' .. name, 'LT', whole(math.max(now, tonumber(at))), account)
+      call('ZADD', P .. 'turns:' .. name, 'LT', integer(math.max(now, tonumber(at))), account)
     end
     return is_changed
   end

@@ -14,7 +14,7 @@ local function batch_id(worker)
     digits[k] = crockford_digit(rest % 32)
     rest = math.floor(rest / 32)
   end
-  local hash = redis.sha1hex(P .. worker .. ' ' .. whole(now_us) .. ' ' .. counter())
+  local hash = redis.sha1hex(P .. worker .. ' ' .. integer(now_us) .. ' ' .. counter())
   for k = 1, 16 do
     digits[10 + k] = crockford_digit(tonumber(string.sub(hash, 2 * k - 1, 2 * k), 16) % 32)
   end

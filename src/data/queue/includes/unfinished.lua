@@ -123,14 +123,14 @@ do
       if after == 0 then
         empty[#empty + 1] = names[k]
       else
-        fields[#fields + 1], fields[#fields + 2] = names[k], whole(after)
+        fields[#fields + 1], fields[#fields + 2] = names[k], integer(after)
       end
     end
     total = math.max(0, tonumber(stored[1] or '0') + total)
     if total == 0 then
       empty[#empty + 1] = '*'
     elseif key == P .. 'ub' then
-      fields[#fields + 1], fields[#fields + 2] = '*', whole(total)
+      fields[#fields + 1], fields[#fields + 2] = '*', integer(total)
     end
     if #fields > 0 then
       call('HSET', key, unpack(fields))
@@ -197,11 +197,11 @@ do
     end
     for account, by in pairs(by_account) do
       if by ~= 0 then
-        wrong[#wrong + 1] = { account, whole((sums[account] or 0) - by), whole(sums[account] or 0) }
+        wrong[#wrong + 1] = { account, integer((sums[account] or 0) - by), integer(sums[account] or 0) }
       end
     end
     if stored_total ~= total then
-      wrong[#wrong + 1] = { '*', whole(stored_total), whole(total) }
+      wrong[#wrong + 1] = { '*', integer(stored_total), integer(total) }
     end
     if is_mending and #wrong > 0 then
       call('DEL', P .. 'ub')

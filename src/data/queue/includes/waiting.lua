@@ -45,6 +45,6 @@ local function park(n, org, limiter, at)
   deactivate(n, org)
   local priority = tonumber(call('HGET', P .. 't:' .. n, F.target.priority) or '0')
   call('HSET', P .. 't:' .. n, F.target.blocked_by, limiter)
-  call('ZADD', P .. 'wait:' .. limiter, 'NX', whole(counter() - priority * 1099511627776), n)
+  call('ZADD', P .. 'wait:' .. limiter, 'NX', integer(counter() - priority * 1099511627776), n)
   waiting.add_sooner(limiter, org, at)
 end

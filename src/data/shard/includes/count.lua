@@ -113,7 +113,7 @@ do
   local function latency_bucket(ms)
     local bucket = latency_buckets[ms]
     if not bucket then
-      bucket = whole(ms <= 1 and 0 or math.min(last_bucket, math.ceil(math.log(ms) / log_gamma)))
+      bucket = integer(ms <= 1 and 0 or math.min(last_bucket, math.ceil(math.log(ms) / log_gamma)))
       latency_buckets[ms] = bucket
     end
     return bucket
@@ -172,7 +172,7 @@ do
     local fields = {}
     for k, id in ipairs(ids) do
       local before = string.match(stored[k] or '', '^(%d+)')
-      fields[2 * k - 1], fields[2 * k] = id, whole(tonumber(before or '0') + events[id]) .. ' ' .. whole(now)
+      fields[2 * k - 1], fields[2 * k] = id, integer(tonumber(before or '0') + events[id]) .. ' ' .. integer(now)
     end
     if #fields > 0 then
       call('HSET', key, unpack(fields))
@@ -200,7 +200,7 @@ do
     for key, counted in pairs(c.targets) do
       local n = string.match(key, '^%d+')
       for what, by in pairs(counted) do
-        add_to(tallies, whole(math.floor(tonumber(n) / 64)), key .. ' ' .. what, by)
+        add_to(tallies, integer(math.floor(tonumber(n) / 64)), key .. ' ' .. what, by)
       end
     end
     for id, counted in pairs(c.ids) do
@@ -212,7 +212,7 @@ do
   end
 
   local function write_tallies(org, tallies)
-    local period = whole(math.floor(now / tally_period_ms))
+    local period = integer(math.floor(now / tally_period_ms))
     for group, counted in pairs(tallies) do
       local name = period .. ':' .. group
       local key = P .. 'st:' .. org .. ':t' .. name
@@ -220,7 +220,7 @@ do
       local fields, is_new = {}, false
       for k, field in ipairs(names) do
         is_new = is_new or not stored[k]
-        fields[2 * k - 1], fields[2 * k] = field, whole(tonumber(stored[k] or '0') + counted[field])
+        fields[2 * k - 1], fields[2 * k] = field, integer(tonumber(stored[k] or '0') + counted[field])
       end
       call('HSET', key, unpack(fields))
       if is_new then

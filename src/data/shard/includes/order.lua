@@ -2,7 +2,7 @@
 
 -- Targets whose messages go out in order have F.target.in_order; the set `ordered` has their numbers. At most one message is under way at a
 -- time. The lane of retries comes first, and no fresh message goes out while a message waits in `due` or is in the lane of retries. So
--- what comes back without an attempt (put_back, outcome `b`) is in the lane of retries, too, by its acceptance (../../queue/includes/order-back.lua).
+-- what comes back without an attempt (put_back, outcome `b`) is in the lane of retries, too, by its acceptance (../../queue/includes/requeue-in-order.lua).
 -- While its next message waits for its retry the target waits under the limiter `~o<target>`. A script that changes what it waits for calls
 -- activate. Scheduled messages hold up nothing. Workers of the release before do not call it: the wait ends by itself after a time, and begins anew.
 

@@ -31,7 +31,7 @@ do
   end
 
   -- Pack and number of a result by its key; nil for a key that cannot be one.
-  function packed.place_of(id)
+  function packed.pack_and_number(id)
     if #id ~= pack_length + 4 then
       return nil
     end
@@ -102,7 +102,7 @@ do
 
   -- A result as message_view (view.lua) has a message.
   function packed.view(pack, result)
-    local stamp = pack.ms .. '-' .. whole(pack.first + result[1])
+    local stamp = pack.ms .. '-' .. integer(pack.first + result[1])
     local m = {
       F.message.event, pack.event, F.message.status, 'f', F.message.max_attempts, '0', F.message.index_stamp, stamp, F.message.end_stamp, stamp,
     }
@@ -121,7 +121,7 @@ do
 
   -- The same of a result by its key; nil where there is none. For scripts that only read.
   function packed.view_of(id)
-    local name, number = packed.place_of(id)
+    local name, number = packed.pack_and_number(id)
     if not name then
       return nil
     end
@@ -135,7 +135,7 @@ do
 
   -- The event of a message or of a result of a pack; nil when it is gone.
   function packed.event_of(id)
-    local name = packed.place_of(id)
+    local name = packed.pack_and_number(id)
     return call('HGET', P .. 'm:' .. id, F.message.event) or name and call('HGET', P .. 'm:' .. name, F.message.event) or nil
   end
 end

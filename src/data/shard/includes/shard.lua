@@ -14,7 +14,7 @@ end
 
 -- A number as decimal text, without its fraction; Lua itself writes 1e15 from 15 digits on, and takes longer for it.
 local format = string.format
-local function whole(number)
+local function integer(number)
   return format('%d', number)
 end
 
@@ -36,8 +36,8 @@ end
 -- seconds later. Other shards and processes remember the ids of entries that were carried, settled or read.
 local entry_tail = nil
 local function new_entry()
-  entry_tail = entry_tail or '-' .. whole(now)
-  return whole(counter()) .. entry_tail
+  entry_tail = entry_tail or '-' .. integer(now)
+  return integer(counter()) .. entry_tail
 end
 
 -- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
@@ -50,9 +50,9 @@ local function new_stamp(count)
     if ms > last then
       call('HSET', ctl, F.control.newest_index_ms, ms)
     end
-    stamp_head = whole(ms) .. '-'
+    stamp_head = integer(ms) .. '-'
   end
-  return stamp_head .. whole(counter(count))
+  return stamp_head .. integer(counter(count))
 end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no

@@ -7,7 +7,7 @@
 local function target_waiting(n)
   local scheduled = tonumber(call('HGET', P .. 'scheduled', n) or '0')
   local backlog, oldest = math.max(0, tonumber(call('HGET', P .. 'retries', n) or '0') - scheduled), nil
-  local function look_at(lane)
+  local function count_lane(lane)
     local length = lane_length(lane)
     local entry = length > 0 and redis.pcall('XRANGE', P .. 'w:' .. lane, '-', '+', 'COUNT', 1)
     local id = entry and not failed(entry) and entry[1] and entry[1][2][2]
@@ -17,9 +17,9 @@ local function target_waiting(n)
       oldest = accepted
     end
   end
-  look_at(n)
+  count_lane(n)
   if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1 then
-    look_at(retry_lane(n))
+    count_lane(retry_lane(n))
   end
   return backlog, oldest, scheduled
 end

@@ -83,7 +83,7 @@ do
   end
 
   local function wait_again(n, key)
-    call('ZADD', key, whole(counter()), n)
+    call('ZADD', key, integer(counter()), n)
   end
 
   function wake(limiter, count)

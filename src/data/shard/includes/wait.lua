@@ -18,7 +18,7 @@ local function wait_of(n, t, state, due)
   if t[F.target.paused_since_ms] or t[F.target.moves_on] == 'a' then
     return 'p' .. (t[F.target.paused_for] or ''), ''
   elseif t[F.target.circuit_state] == 'o' then
-    return '!', whole(math.max(tonumber(t[F.target.cooldown_end_ms] or '0'), tonumber(due or '0')))
+    return '!', integer(math.max(tonumber(t[F.target.cooldown_end_ms] or '0'), tonumber(due or '0')))
   elseif state == 'r' and due and tonumber(due) > now then
     return 'due', due
   elseif t[F.target.circuit_state] == 'h' then

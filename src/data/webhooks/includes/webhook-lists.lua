@@ -13,7 +13,7 @@ local function list_head(name)
 end
 
 local function list_field(name, place)
-  return name .. ':' .. whole(math.floor(place / places_per_field))
+  return name .. ':' .. integer(math.floor(place / places_per_field))
 end
 
 -- Returns the place.
@@ -24,8 +24,8 @@ local function list_append(name, member)
   -- What was there before may have been removed with its field.
   local missing = place % places_per_field - #packed / place_width
   packed = packed .. string.rep(empty_place, missing) .. struct.pack('>I6', tonumber(member))
-  call('HSET', lists, field, packed, name, whole(count + 1) .. ' ' .. whole(place + 1))
-  return whole(place)
+  call('HSET', lists, field, packed, name, integer(count + 1) .. ' ' .. integer(place + 1))
+  return integer(place)
 end
 
 local function list_remove(name, place)
@@ -44,7 +44,7 @@ local function list_remove(name, place)
     call('HDEL', lists, field)
   end
   local count, next_place = list_head(name)
-  call('HSET', lists, name, whole(count - 1) .. ' ' .. whole(next_place))
+  call('HSET', lists, name, integer(count - 1) .. ' ' .. integer(next_place))
 end
 
 -- Up to `most` members { place, number } from `place` on, upwards (step 1) or downwards (-1), out of at most `max_fields` fields; then
@@ -66,7 +66,7 @@ local function list_walk(name, place, step, most, max_fields)
         if #found == most then
           return found, place
         end
-        found[#found + 1] = { whole(place), whole((struct.unpack('>I6', member))) }
+        found[#found + 1] = { integer(place), integer((struct.unpack('>I6', member))) }
       elseif packed == '' then
         place = step < 0 and first or first + places_per_field - 1
       end

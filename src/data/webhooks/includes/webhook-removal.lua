@@ -54,7 +54,7 @@ local function empty_endpoint(endpoint, budget)
   local count = math.min(budget, #packed / pair_width)
   for k = 0, count - 1 do
     local _, number = struct.unpack('>I4I6', packed, #packed - (k + 1) * pair_width + 1)
-    remove_record(whole(number))
+    remove_record(integer(number))
   end
   local left = #packed - count * pair_width
   if left > 0 then

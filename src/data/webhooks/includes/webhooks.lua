@@ -22,7 +22,7 @@ if KEYS[3] then
 end
 
 -- A whole number as decimal text; Lua itself writes 1e15 from 15 digits on.
-local function whole(number)
+local function integer(number)
   return string.format('%.0f', number)
 end
 
@@ -174,13 +174,13 @@ end
 local function bump_event_types_of(endpoint)
   local subscriptions, numbers, changes = pairs_of(endpoint), {}, {}
   for k, each in ipairs(subscriptions) do
-    numbers[k] = whole(each[1])
+    numbers[k] = integer(each[1])
   end
   load('tr', numbers)
   for k, each in ipairs(subscriptions) do
     local id = known.tr[numbers[k]]
     if id then
-      changes[#changes + 1] = { id, whole(each[2]) }
+      changes[#changes + 1] = { id, integer(each[2]) }
     end
   end
   bump(changes)

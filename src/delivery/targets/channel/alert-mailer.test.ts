@@ -10,8 +10,8 @@ import { MailBudget } from '../../../data/alerts/mail-budget.ts';
 import { systemClock } from '../../../runtime/system-clock.ts';
 import { mailCounter } from '../../metrics.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
+import { alertEmail } from './alert-email.ts';
 import { AlertMailer } from './alert-mailer.ts';
-import { alertEmail } from './email.ts';
 import type { Mailer } from './mailer.ts';
 
 const login = { user: 'posthorn', password: 'canary-password' };

@@ -11,13 +11,13 @@ import { exchange, type HttpResult } from '../http/http-exchange.ts';
 import { httpTarget } from '../http/http-target.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../http/sent-secrets.ts';
+import { alertEmail } from './alert-email.ts';
 import type { AlertMailer } from './alert-mailer.ts';
 import { cut } from './alert-wording.ts';
-import { discordMessage } from './discord.ts';
-import { alertEmail } from './email.ts';
-import { pagerdutyEvent } from './pagerduty.ts';
-import { slackComplaint, slackMessage } from './slack.ts';
-import { teamsComplaint, teamsMessage } from './teams.ts';
+import { discordMessage } from './discord-message.ts';
+import { pagerdutyEvent } from './pagerduty-event.ts';
+import { slackComplaint, slackMessage } from './slack-message.ts';
+import { teamsComplaint, teamsMessage } from './teams-message.ts';
 
 const timeoutMs = 10_000;
 const longestComplaint = 300;

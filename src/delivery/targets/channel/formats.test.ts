@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { assertProperty } from '../../../../test/support/property.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import type { Alert } from '../../../core/alert.ts';
-import { discordMessage } from './discord.ts';
-import { alertEmail } from './email.ts';
-import { pagerdutyEvent } from './pagerduty.ts';
-import { slackComplaint, slackMessage } from './slack.ts';
-import { teamsComplaint, teamsMessage } from './teams.ts';
+import { alertEmail } from './alert-email.ts';
+import { discordMessage } from './discord-message.ts';
+import { pagerdutyEvent } from './pagerduty-event.ts';
+import { slackComplaint, slackMessage } from './slack-message.ts';
+import { teamsComplaint, teamsMessage } from './teams-message.ts';
 
 /** Slack, "Block Kit reference": what each block takes. */
 const mrkdwn = (most: number) => z.strictObject({ type: z.literal('mrkdwn'), text: z.string().min(1).max(most), verbatim: z.boolean() });

@@ -5,7 +5,7 @@ import { freePort } from '../../../../test/support/ports.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
 import { systemClock } from '../../../runtime/system-clock.ts';
-import { alertEmail } from './email.ts';
+import { alertEmail } from './alert-email.ts';
 
 import { Mailer, type SmtpSettings } from './mailer.ts';
 

@@ -4,7 +4,7 @@ import { OpenShares } from '../../../core/open-shares.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { DeadlineError } from '../http/http-exchange.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
-import type { EmailText } from './email.ts';
+import type { EmailText } from './alert-email.ts';
 
 export interface SmtpSettings {
   host: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { soon } from '../../../../test/support/short-work.ts';
+import { withinProcessorTime } from '../../../../test/support/short-work.ts';
 import { httpTarget } from './http-target.ts';
 import { SentSecrets, secretsInSecretUrl } from './sent-secrets.ts';
 
@@ -113,7 +113,7 @@ test('a text that was not cut keeps its end', () => {
 test('a long secret whose letters the cut text repeats is searched for in linear time', () => {
   const secrets = new SentSecrets([`${'a'.repeat(60_000)}b`]);
   const text = `c${'a'.repeat(60_000)}`;
-  expect(soon(() => secrets.maskedIn(`${text}c`, { isCut: true }))).toBe(`${text}c`);
+  expect(withinProcessorTime(() => secrets.maskedIn(`${text}c`, { isCut: true }))).toBe(`${text}c`);
 });
 
 const cookies = (count: number, value: (i: number) => string) => Array.from({ length: count }, (_, i) => `c${i}=${value(i)}`).join('; ');
@@ -130,7 +130,7 @@ test.each([
 ])('an answer to a request with %s is masked soon', (_, cookie) => {
   for (const part of ['a', '/+', '/+&', page]) {
     const text = part.repeat(Math.ceil(16_384 / part.length)).slice(0, 16_384);
-    soon(() => SentSecrets.none.maskedIn(text, { isCut: true, sent: { path: '/', headers: ['cookie', cookie] } }), 100);
+    withinProcessorTime(() => SentSecrets.none.maskedIn(text, { isCut: true, sent: { path: '/', headers: ['cookie', cookie] } }), 100);
   }
 });
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { eventually } from '../../../../test/support/eventually.ts';
+import { lenientClock } from '../../../../test/support/lenient-clock.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { startS3Server } from '../../../../test/support/object-stores.ts';
-import { patientClock } from '../../../../test/support/patient-clock.ts';
 import type { Program } from '../../../../test/support/program.ts';
 import { organizationRecord, routeRecord, sourceRecord, warehouseRecord } from '../../../../test/support/records.ts';
 import { startRedis } from '../../../../test/support/redis.ts';
@@ -32,7 +32,7 @@ test('workers that are killed while they upload lose no record and write none tw
     return program;
   };
   try {
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
     const publisher = new RedisRegistryPublisher(redis.client, prefix);
     const epoch = await publisher.mintEpoch();

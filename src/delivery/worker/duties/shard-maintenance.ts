@@ -45,7 +45,7 @@ export class ShardMaintenance {
   }
 
   start(): void {
-    this.#loop = this.#tend();
+    this.#loop = this.#shardStatus();
   }
 
   async stop(): Promise<void> {
@@ -53,7 +53,7 @@ export class ShardMaintenance {
     await this.#loop;
   }
 
-  async #tend(): Promise<void> {
+  async #shardStatus(): Promise<void> {
     const { context, backoff, held } = this.#options;
     const { clock } = context;
     const { signal } = this.#stopping;
@@ -72,7 +72,7 @@ export class ShardMaintenance {
 
   async #maintain(): Promise<void> {
     const { context, queue, jobReclaim } = this.#options;
-    const shard = await queue.tend(context.id, context.totalSlots);
+    const shard = await queue.shardStatus(context.id, context.totalSlots);
     this.#lookedAtMs = context.clock.now();
     this.#compareMarker(shard.marker);
     this.#report(shard);

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
-import { tryFilter } from '../../../core/filter.ts';
+import { tryFilter } from '../../../core/filter-evaluation.ts';
 import type { FilterDefinition } from '../../../core/records.ts';
 import { queryParameters } from '../../../core/sent-query.ts';
 import { type Call, operation } from '../../http/operation.ts';
+import { findContent } from '../../records/object-sharing.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
-import { findContent } from '../../records/sharing.ts';
 import { inApiWords } from '../../records/store-errors.ts';
 import { sampleEvent, sampleHeaders, samplePayload } from '../shared/sample-event.ts';
 import { filterBody } from './filter-body.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
-import { compileFilter } from '../../../core/filter.ts';
+import { compileFilter } from '../../../core/filter-evaluation.ts';
 import type { FilterDefinition } from '../../../core/records.ts';
 import { description } from '../../../resources/fields.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
@@ -9,6 +9,7 @@ import type { Call } from '../../http/operation.ts';
 import { pageQuery } from '../../http/pagination.ts';
 import { querySearch } from '../../http/query.ts';
 import { refuseUsed, routesWith } from '../../records/in-use.ts';
+import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/object-sharing.ts';
 import {
   clearableToSpec,
   identityOf,
@@ -22,7 +23,6 @@ import {
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
 import { matchesText } from '../../records/search.ts';
-import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/sharing.ts';
 import { inApiWords } from '../../records/store-errors.ts';
 import { conditionField, filterBody } from './filter-body.ts';
 import { filterTestOperation } from './filter-test.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EventContext } from '../../../core/event-context.ts';
 import { isContainer } from '../../../core/exact-number.ts';
-import { filterFingerprint } from '../../../core/filter.ts';
+import { filterFingerprint } from '../../../core/filter-evaluation.ts';
 import { type FilterContext, fieldReader, isWithheldField } from '../../../core/filter-path.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { keptHeaders } from '../../../core/kept-headers.ts';

@@ -7,6 +7,7 @@ import { pageQuery } from '../../http/pagination.ts';
 import { querySearch } from '../../http/query.ts';
 import { refuseUsed, routesWith } from '../../records/in-use.ts';
 import { byName } from '../../records/lookup.ts';
+import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/object-sharing.ts';
 import {
   clearableToSpec,
   identityOf,
@@ -20,7 +21,6 @@ import {
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
 import { matchesText } from '../../records/search.ts';
-import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/sharing.ts';
 import { schemaTestOperation, schemaValidateOperation } from './schema-validate.ts';
 import { checkedSchema, parsedSchema, schemaObject, sentSchema } from './sent-schema.ts';
 

@@ -3,7 +3,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
 import { bodyMember } from '../../http/body-member.ts';
 import { type Call, operation } from '../../http/operation.ts';
-import { findContent } from '../../records/sharing.ts';
+import { findContent } from '../../records/object-sharing.ts';
 import { checkedSchema, sentSchema } from './sent-schema.ts';
 
 const maxErrors = 100;

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
-import { compileFilter } from '../../../core/filter.ts';
+import { compileFilter } from '../../../core/filter-evaluation.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';

@@ -8,6 +8,7 @@ import type { Call } from '../../http/operation.ts';
 import { pageQuery } from '../../http/pagination.ts';
 import { querySearch } from '../../http/query.ts';
 import { refuseSubscribed, refuseUsed, routesWith } from '../../records/in-use.ts';
+import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/object-sharing.ts';
 import {
   clearableToSpec,
   identityOf,
@@ -21,7 +22,6 @@ import {
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
 import { matchesText } from '../../records/search.ts';
-import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/sharing.ts';
 import { specField } from '../../records/spec-field.ts';
 import { sameAs, sentSynonym } from '../../records/synonyms.ts';
 import { refuseProblem } from '../shared/code-problem.ts';

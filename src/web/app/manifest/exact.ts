@@ -1,5 +1,5 @@
 import { type Answer, ApiError, type CallOptions, type Input, readBytes } from '../../api/client.ts';
-import { memberTexts } from '../../ui/json-text.ts';
+import { memberTexts } from '../../ui/json-layout.ts';
 
 type Name = 'GET /manifests/{id}' | 'POST /manifests/{id}/patch';
 

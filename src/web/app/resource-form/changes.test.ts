@@ -9,7 +9,7 @@ import { fields as sources } from '../../api/forms/sources.ts';
 import { fields as applications } from '../../api/forms/webhook-applications.ts';
 import { fields as endpoints } from '../../api/forms/webhook-endpoints.ts';
 import { fields as subscriptions } from '../../api/forms/webhook-subscriptions.ts';
-import { type Body, bodyOfRecord, changesOf, mergedInto, missingFields, sentBody, withMember } from './body.ts';
+import { type Body, bodyOfRecord, changesOf, mergedInto, missingFields, sentBody, withMember } from './form-body.ts';
 
 const throttleOff = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
 const retryPolicy = { maxRetries: 3, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 };

@@ -1,7 +1,7 @@
 import { type ReactElement, useState } from 'react';
 import { Icon } from '../../ui/icon.tsx';
-import { isMasked } from './body.ts';
 import { exactNumber, inexactNumber, inexactWords, parsedJson, typedText, typedValue } from './exact-json.ts';
+import { isMasked } from './form-body.ts';
 
 export interface ControlProps {
   id: string;
@@ -139,7 +139,7 @@ export function ListInput({ isNumeric = false, isAllWithout = false, ...props }:
   );
 }
 
-export interface AllWithoutProps {
+export interface AllOrListedProps {
   /** Of the list. */
   label: string;
   value: unknown;
@@ -148,7 +148,7 @@ export interface AllWithoutProps {
 }
 
 /** Whether all count, so that there is no list; otherwise those of the list, which may be none. */
-export function AllWithout({ label, value, isLocked, onChange }: AllWithoutProps): ReactElement {
+export function AllOrListed({ label, value, isLocked, onChange }: AllOrListedProps): ReactElement {
   return (
     <div>
       <label className="check">

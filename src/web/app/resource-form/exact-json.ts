@@ -1,4 +1,4 @@
-import { memberTexts } from '../../ui/json-text.ts';
+import { memberTexts } from '../../ui/json-layout.ts';
 
 const texts = /"(?:\\.|[^"\\])*"/g;
 const numbers = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

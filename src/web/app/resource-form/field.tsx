@@ -2,8 +2,19 @@ import { type ReactElement, type ReactNode, useId, useState } from 'react';
 import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { managersIn } from '../manifest/manifest-view.tsx';
-import { type Body, type Complaints, complaintAt, fieldsIn, isMasked, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
-import { AllWithout, Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
+import { AllOrListed, Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
+import {
+  type Body,
+  type Complaints,
+  complaintAt,
+  fieldsIn,
+  isMasked,
+  isShown,
+  labelOf,
+  objectIn,
+  type Whole,
+  withMember,
+} from './form-body.ts';
 import { type Lock, lockOf, type Owned, ownedBy } from './locks.ts';
 import { Reference, References } from './references.tsx';
 
@@ -83,7 +94,7 @@ function OneField(props: OneFieldProps): ReactElement {
     </>
   );
   const describedBy = `${id}-help${lock === null ? '' : ` ${id}-owner`}${complaint === undefined ? '' : ` ${id}-error`}`;
-  const all = field.isAllWithout ? <AllWithout label={labelOf(name)} value={value} isLocked={isLocked} onChange={onChange} /> : null;
+  const all = field.isAllWithout ? <AllOrListed label={labelOf(name)} value={value} isLocked={isLocked} onChange={onChange} /> : null;
   if (isContainer || node.kind === 'choices' || node.kind === 'map' || node.kind === 'references')
     return (
       <fieldset

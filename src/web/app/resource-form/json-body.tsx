@@ -1,6 +1,6 @@
 import { type ReactElement, useId, useState } from 'react';
-import type { Body } from './body.ts';
 import { inexactNumber, inexactWords } from './exact-json.ts';
+import type { Body } from './form-body.ts';
 
 export interface JsonBodyProps {
   body: Body;

@@ -1,6 +1,6 @@
 import type { FormField, FormNode } from '../../api/form-schema.ts';
 import type { Manifest } from '../manifest/manifest-view.tsx';
-import { type Body, fieldsIn, objectIn, withMember } from './body.ts';
+import { type Body, fieldsIn, objectIn, withMember } from './form-body.ts';
 
 /** What of a resource others than the API own; null: it has no manifest, or is not there yet. */
 export type Owned = Pick<Manifest, 'owners' | 'isLocked'> | null;

@@ -15,6 +15,7 @@ import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
 import { SecretDialog, type ShownSecret, useSecretGuard } from '../secret-dialog.tsx';
 import { useOrganization } from '../use-api.ts';
+import { Fields } from './field.tsx';
 import {
   type Body,
   bodyOfRecord,
@@ -25,9 +26,8 @@ import {
   missingFields,
   objectIn,
   sentBody,
-} from './body.ts';
-import type { Family } from './families.ts';
-import { Fields } from './field.tsx';
+} from './form-body.ts';
+import type { Family } from './form-families.ts';
 import { JsonBody } from './json-body.tsx';
 import { withoutLocked } from './locks.ts';
 import { OwnersNote } from './owners-note.tsx';

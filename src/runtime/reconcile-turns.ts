@@ -11,7 +11,7 @@ const waiting = new Fifo<() => void>();
  * otherwise be one turn, in which neither the lease is renewed nor a watch read. Those that wait are served in the order in which they came: a caller
  * stands behind them, so that a controller with thousands of objects does not hold up the others.
  */
-export function restOfTurn(): Promise<void> | null {
+export function reconcileTurn(): Promise<void> | null {
   const isOver = turnIsOver();
   if (!isOver && waiting.size === 0) return null;
   return new Promise((resume) => {

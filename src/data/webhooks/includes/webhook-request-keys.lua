@@ -5,7 +5,7 @@
 local today = math.floor(tonumber(now[1]) / 86400)
 
 local function marks_key(day)
-  return P .. 'mk:' .. whole(day % 2)
+  return P .. 'mk:' .. integer(day % 2)
 end
 
 local function made_under(mark)
@@ -15,6 +15,6 @@ end
 local function note_made(mark, numbers)
   if mark ~= '' then
     call('HSET', marks_key(today), mark, numbers)
-    call('PEXPIRE', marks_key(today), whole(((today + 2) * 86400 - tonumber(now[1])) * 1000))
+    call('PEXPIRE', marks_key(today), integer(((today + 2) * 86400 - tonumber(now[1])) * 1000))
   end
 end

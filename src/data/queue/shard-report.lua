@@ -10,11 +10,11 @@
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
--- @include "includes/far.lua"
+-- @include "includes/remote-holds.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 
 local news = decoded(ARGV[1])
-local what, id, shard = news.kind, news.id, whole(news.shard)
+local what, id, shard = news.kind, news.id, integer(news.shard)
 if what == 'n' then
   local known = ' ' .. (call('GET', P .. 'x:' .. id) or '') .. ' '
   if call('EXISTS', P .. 'e:' .. id) == 0 or string.find(known, ' ' .. news.message .. ' ', 1, true) then
@@ -36,7 +36,7 @@ if what == 'u' then
   if tonumber(m[3]) >= news.moves then
     return 0
   end
-  call('HSET', P .. 'm:' .. id, F.message.shard, shard, F.message.moves, whole(news.moves))
+  call('HSET', P .. 'm:' .. id, F.message.shard, shard, F.message.moves, integer(news.moves))
 elseif m[2] == shard then
   remove_message(id)
   write_status_counts()

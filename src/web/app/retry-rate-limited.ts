@@ -5,7 +5,7 @@ const maxWaitMs = 60_000;
 const usualWaitMs = 1000;
 
 /** Retries as long as the API answers 429, after its delay, for a minute at most. Throws ApiError. */
-export async function patiently<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+export async function retryRateLimited<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
   let waitedMs = 0;
   for (;;) {
     try {

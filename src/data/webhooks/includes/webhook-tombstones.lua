@@ -9,17 +9,17 @@ local past_kept_ms, max_past, max_of_name = 90 * 86400000, 10000, 8
 local prefix_of = { ap = 'app_', ep = 'ep_' }
 
 -- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: F.webhook_control.past_since_ms.
-local function note_past_begin(is_first)
+local function begin_tombstones(is_first)
   if call('HEXISTS', KEYS[1], F.webhook_control.past_since_ms) == 0 then
-    call('HSET', KEYS[1], F.webhook_control.past_since_ms, is_first and '0' or whole(tonumber(now[1]) * 1000))
+    call('HSET', KEYS[1], F.webhook_control.past_since_ms, is_first and '0' or integer(tonumber(now[1]) * 1000))
   end
 end
 
-local function note_past(field, text)
+local function add_tombstone(field, text)
   local at = tonumber(now[1]) * 1000
   call('HSET', P .. 'past', field, text)
   call('ZADD', P .. 'pt', at, field)
-  local over = call('ZRANGE', P .. 'pt', '-inf', whole(at - past_kept_ms), 'BYSCORE', 'LIMIT', 0, 100)
+  local over = call('ZRANGE', P .. 'pt', '-inf', integer(at - past_kept_ms), 'BYSCORE', 'LIMIT', 0, 100)
   local surplus = math.min(100, call('ZCARD', P .. 'pt') - max_past)
   if surplus > 0 then
     over = call('ZRANGE', P .. 'pt', 0, surplus - 1)
@@ -36,19 +36,19 @@ local function shown_of(kind, record)
   return kind == 'ap' and json[F.webhook_application.name] or json[F.webhook_endpoint.url]
 end
 
-local function note_past_record(kind, number, record)
+local function add_record_tombstone(kind, number, record)
   local part, shown = part_of(record), shown_of(kind, record)
   if shown then
-    note_past(#part > 16 and prefix_of[kind] .. part or kind .. ':' .. number .. ':' .. part, shown)
+    add_tombstone(#part > 16 and prefix_of[kind] .. part or kind .. ':' .. number .. ':' .. part, shown)
   end
 end
 
-local function note_past_event_type(id, name)
+local function add_event_type_tombstone(id, name)
   local ids = { id }
   for other in string.gmatch(call('HGET', P .. 'past', F.webhook_past.event_types_of_name .. name) or '', '%S+') do
     if other ~= id and #ids < max_of_name then
       ids[#ids + 1] = other
     end
   end
-  note_past(F.webhook_past.event_types_of_name .. name, table.concat(ids, ' '))
+  add_tombstone(F.webhook_past.event_types_of_name .. name, table.concat(ids, ' '))
 end

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- Reads what deleted applications and endpoints were (includes/webhook-past.lua), and which event types had a name.
+-- Reads what deleted applications and endpoints were (includes/webhook-tombstones.lua), and which event types had a name.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): kind ap or ep and ids {id, number, part}; or event_type: the name of event types.
 -- Reply: per id the name of the application or the URL of the endpoint, or '' when nothing is known; of event types since when (ms) all that were deleted are known, or '', and
 -- their ids.
 -- @include "includes/webhooks.lua"
--- @include "includes/webhook-past.lua"
+-- @include "includes/webhook-tombstones.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 
 local asked = decoded(ARGV[1])
@@ -18,7 +18,7 @@ if asked.event_type then
   return found
 end
 for _, each in ipairs(asked.ids) do
-  local id, number, part = each.id, whole(each.number), each.part
+  local id, number, part = each.id, integer(each.number), each.part
   local past = call('HMGET', P .. 'past', id, kind .. ':' .. number .. ':' .. part)
   -- Of an endpoint whose application is deleted the record is there until it is swept.
   local _, record = find(kind, id, number, part)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/property.ts';
-import { soon } from '../../test/support/short-work.ts';
-import { type CompiledFilter, compileFilter, filterLimits, tryFilter } from './filter.ts';
+import { withinProcessorTime } from '../../test/support/short-work.ts';
+import { type CompiledFilter, compileFilter, filterLimits, tryFilter } from './filter-evaluation.ts';
 import type { FilterContext } from './filter-path.ts';
 import { inOnePiece } from './in-one-piece.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
@@ -186,12 +186,12 @@ describe('regular expressions take linear time', () => {
   ])('%s is evaluated soon on 29 characters', (value, isMet) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
-    expect(soon(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(isMet);
+    expect(withinProcessorTime(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(isMet);
   });
 
   test('a text that is too long for its pattern does not match, at once', () => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value: '(?:a|b)*a(?:a|b){300}$' }] });
-    expect(soon(() => meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {}, query: {} }))).toBe(false);
+    expect(withinProcessorTime(() => meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {}, query: {} }))).toBe(false);
   });
 });
 
@@ -225,7 +225,7 @@ describe('the classes of patterns are bounded in what they cost to compile', () 
     ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 7],
     ['properties in all patterns of a filter', Array.from({ length: 50 }, () => '\\pL'.repeat(333)), 7],
   ])('of %s, without compiling it', (_, values, index) => {
-    soon(() =>
+    withinProcessorTime(() =>
       expect(() => compile(values)).toThrow(
         expect.objectContaining({ details: { [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] } }),
       ),

@@ -6,13 +6,13 @@ local gone = P .. 'gone'
 local now_ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local longest_ms = 3600000
 
-local function is_gone(id)
+local function is_deleted(id)
   local until_ms = call('ZSCORE', gone, id)
   return until_ms and tonumber(until_ms) > now_ms
 end
 
-local function mark_gone(id, ms)
-  call('ZREMRANGEBYSCORE', gone, '-inf', whole(now_ms))
-  call('ZADD', gone, whole(now_ms + ms), id)
+local function record_deletion(id, ms)
+  call('ZREMRANGEBYSCORE', gone, '-inf', integer(now_ms))
+  call('ZADD', gone, integer(now_ms + ms), id)
   call('PEXPIRE', gone, longest_ms)
 end

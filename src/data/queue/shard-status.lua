@@ -40,5 +40,5 @@ return {
   call('SCARD', P .. 'paused'),
   permille or -1,
   call('ZCOUNT', P .. 'tallies', '-inf', now - worker.tally_ms) > 0 and 1 or 0,
-  call('HGET', ctl, F.control.sampled_period) == whole(math.floor(now / 300000)) and 0 or 1,
+  call('HGET', ctl, F.control.sampled_period) == integer(math.floor(now / 300000)) and 0 or 1,
 }

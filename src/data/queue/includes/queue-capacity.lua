@@ -3,7 +3,7 @@
 
 -- How many more messages the queue of a destination takes; false: any number.
 local rooms = {}
-local function queue_room(destination)
+local function queue_capacity(destination)
   if rooms[destination] == nil then
     local l = call('HMGET', P .. 'l:' .. destination, F.limiter.max_queued, F.limiter.targets)
     local room = false

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../src/redis/connection.ts';
  * Makes members of a shard's set of what waits for its time (`includes/time-shares.lua`) due: all, or those that are named, which become due in
  * this order.
  */
-export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'exp' | 'waiting', only?: readonly string[]): Promise<void> {
+export async function makeDue(redis: RedisClient, base: string, name: 'due' | 'exp' | 'waiting', only?: readonly string[]): Promise<void> {
   const set = `${base}${name}`;
   const members = only ?? (await redis.zrange(set, '0', '-1'));
   const firstMs = Date.now() - members.length - 1;
@@ -24,6 +24,6 @@ export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'e
 export async function forgetStaleNames(redis: RedisClient, base: string, queue: { promote(): Promise<unknown> }): Promise<void> {
   const accounts = await redis.zrange(`${base}turns:waiting`, '0', '-1');
   const names = await Promise.all(accounts.map((account) => redis.zrange(`${base}waiting:${account}`, '0', '-1')));
-  await comeDue(redis, base, 'waiting', names.flat());
+  await makeDue(redis, base, 'waiting', names.flat());
   await queue.promote();
 }

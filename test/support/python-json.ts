@@ -38,7 +38,7 @@ def judged(sent, others):
 print(json.dumps([judged(*each) for each in json.load(sys.stdin)]))
 `;
 
-export function judgedByPython(cases: readonly [Buffer, Record<string, string>][]): (string[] | null)[] {
+export function parsedByPython(cases: readonly [Buffer, Record<string, string>][]): (string[] | null)[] {
   const input = JSON.stringify(cases.map(([sent, others]) => [sent.toString('base64'), others]));
   const { status, stdout, stderr } = spawnSync('python3', ['-c', reader], { input, encoding: 'utf8', maxBuffer: 2 ** 28 });
   if (status !== 0) throw new Error(stderr);

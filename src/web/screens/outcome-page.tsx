@@ -12,7 +12,7 @@ import type { SentTo } from './attempt-curl.ts';
 import { type Attempt, AttemptDetail, AttemptStrip, Waterfall } from './attempts.tsx';
 import { Advice, ExplanationLine, Steps } from './explanation.tsx';
 
-export interface StoryPageProps {
+export interface OutcomePageProps {
   id: string;
   title: string;
   crumb: ReactNode;
@@ -25,7 +25,7 @@ export interface StoryPageProps {
 }
 
 /** What became of a delivery or message: the answer, its story, its attempts, and two of them compared. */
-export function StoryPage({ id, title, crumb, attempts, sentTo, error, actions, facts }: StoryPageProps): ReactElement {
+export function OutcomePage({ id, title, crumb, attempts, sentTo, error, actions, facts }: OutcomePageProps): ReactElement {
   const { data: explanation, error: unexplained } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 2000 });
   // The explanation has details of what is missing.
   const failure = unexplained ?? error;

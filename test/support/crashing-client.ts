@@ -1,13 +1,13 @@
 import type { RedisClient } from '../../src/redis/connection.ts';
 
 /** When its process dies: before the command is sent, or when its answer is lost. */
-export type Death = 'before' | 'after';
+export type CrashPoint = 'before' | 'after';
 
 /** A client whose process dies at its `nth` command. `count` returns how many were sent; `death` resolves once it has died. */
-export function dyingClient(
+export function crashingClient(
   redis: RedisClient,
   nth: number,
-  moment: Death,
+  moment: CrashPoint,
 ): { client: RedisClient; count: () => number; death: Promise<void> } {
   let count = 0;
   const { promise: death, resolve: die } = Promise.withResolvers<void>();
@@ -34,18 +34,18 @@ export function dyingClient(
  * Does `work` in the world that `prepare` makes, with a process that dies at each of its commands in turn, and checks what is left each time. `prepare`
  * begins on an empty Redis of its own.
  */
-export async function dieEverywhere<T>(
+export async function crashAtEveryCommand<T>(
   redis: RedisClient,
-  moment: Death,
+  moment: CrashPoint,
   { prepare, work, look }: { prepare(): Promise<T>; work(client: RedisClient, world: T): Promise<unknown>; look(world: T): Promise<void> },
 ): Promise<void> {
   // Scripts that are not loaded in Redis yet are commands more.
   await work(redis, await prepare());
-  const whole = dyingClient(redis, Number.POSITIVE_INFINITY, moment);
+  const whole = crashingClient(redis, Number.POSITIVE_INFINITY, moment);
   await work(whole.client, await prepare());
   for (let nth = 1; nth <= whole.count(); nth++) {
     const world = await prepare();
-    const { client, count, death } = dyingClient(redis, nth, moment);
+    const { client, count, death } = crashingClient(redis, nth, moment);
     const survived = work(client, world).then(() => {
       throw new Error(`${count()} of ${nth} commands were sent`);
     });

@@ -4,7 +4,7 @@
 -- KEYS: see includes/shard.lua; the shard is the home of the events.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): events; routes, destinations and outcome as in list.lua.
 -- Reply: per event the first 1,000 of its messages that may match, those of other shards among them.
--- @include "includes/asked.lua"
+-- @include "includes/message-filter.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 
 local look = decoded(ARGV[1])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FormField } from '../../api/form-schema.ts';
-import { complaintsOf, labelOf, missingFields, sentBody } from './body.ts';
+import { complaintsOf, labelOf, missingFields, sentBody } from './form-body.ts';
 
 const text = (name: string, more: Partial<FormField> = {}): FormField => ({ name, help: '', node: { kind: 'text' }, ...more });
 const fields: FormField[] = [

@@ -4,7 +4,7 @@ import type { Kind, ObjectOf } from '../../src/resources/kinds.ts';
 import type { CompleteStore, Key } from '../../src/store/store.ts';
 
 /** At which of its writes a process dies: before that is made, or before its answer comes. Or as soon as so many writes have changed something. */
-export type Death = { write: number; when: 'before' | 'after' } | { changes: number };
+export type CrashPoint = { write: number; when: 'before' | 'after' } | { changes: number };
 
 /** The result of a write, and whether it has changed anything. */
 interface Written<T> {
@@ -13,25 +13,25 @@ interface Written<T> {
 }
 
 /** What goes wrong with one call: it does not get there, or its answer does not come back. */
-export type Trouble = 'before' | 'after' | null;
+export type CallFault = 'before' | 'after' | null;
 
-export interface MortalProcessOptions {
+export interface CrashingProcessOptions {
   /** Null: it lives. */
-  death: Death | null;
+  death: CrashPoint | null;
   onChange: () => void;
   /** Called for each call. */
-  trouble: () => Trouble;
+  trouble: () => CallFault;
 }
 
 /** Requests of one process to the servers around it. When it is dead nothing is sent, and no answer comes any more. */
-export class MortalProcess {
-  readonly #options: MortalProcessOptions;
+export class CrashingProcess {
+  readonly #options: CrashingProcessOptions;
   readonly #died = new AbortController();
   #writes = 0;
   #changes = 0;
   #underWay = 0;
 
-  constructor(options: MortalProcessOptions) {
+  constructor(options: CrashingProcessOptions) {
     this.#options = options;
   }
 
@@ -95,10 +95,10 @@ export class MortalProcess {
 }
 
 /** What a server is reached by: one process, or whichever lives now. */
-export type Reaching = Pick<MortalProcess, 'read' | 'write' | 'died'>;
+export type ProcessConnection = Pick<CrashingProcess, 'read' | 'write' | 'died'>;
 
 /** The resource store as the process reaches it. */
-export function mortalStore(store: CompleteStore, process: Reaching): CompleteStore {
+export function crashingStore(store: CompleteStore, process: ProcessConnection): CompleteStore {
   const writing = async <K extends Kind>(kind: K, key: Key, call: () => Promise<ObjectOf<K>>): Promise<ObjectOf<K>> =>
     process.write(async () => {
       const before = await (kind === 'Secret' ? store.getSecret(key) : store.get(kind, key)).catch(() => null);
@@ -159,7 +159,7 @@ export function webhookWrites(revisions: Map<string, number>): Writes {
 }
 
 /** An object whose methods all answer by promises, as the process reaches it. */
-export function mortal<T extends object>(target: T, process: Reaching, { isWrite, isChange }: Writes): T {
+export function mortal<T extends object>(target: T, process: ProcessConnection, { isWrite, isChange }: Writes): T {
   return new Proxy(target, {
     get: (object, name) => {
       const member: unknown = Reflect.get(object, name, object);

@@ -30,7 +30,7 @@ local function slow_worker(text)
 end
 
 -- How many more slow attempts may begin; and else under which limiter to wait. `text`: what the worker has (slow_worker).
-local function slow_room(org, mark, slots, under_way, text)
+local function slow_capacity(org, mark, slots, under_way, text)
   local account = account_of(org)
   -- What nobody has released by its deadline, as of a target that is gone.
   call('ZREMRANGEBYSCORE', P .. 'slow' .. mark, '-inf', now)

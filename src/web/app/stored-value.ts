@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** What the browser keeps under a key, as all of its windows see it. */
-export interface Kept<Value> {
+export interface StoredValue<Value> {
   use: () => Value;
   get: () => Value;
   /** `change` gets what is kept now, also by another window. */
@@ -9,7 +9,7 @@ export interface Kept<Value> {
 }
 
 /** `parse` gets what is stored, which anything may have written; undefined: nothing, or no JSON. */
-export function kept<Value>(key: string, parse: (stored: unknown) => Value): Kept<Value> {
+export function storedValue<Value>(key: string, parse: (stored: unknown) => Value): StoredValue<Value> {
   const listeners = new Set<() => void>();
   let current = parse(storedAt(key)?.value);
   /** False: `current` could not be written, and what is stored is older. */

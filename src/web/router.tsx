@@ -79,7 +79,7 @@ const routeTree = root.addChildren([
       validateSearch: texts('at', ...listFilters.events),
       component: screen(() => import('./screens/events.tsx'), 'Events'),
     }),
-    createRoute({ ...below, path: '/events/$id', component: screen(() => import('./screens/event.tsx'), 'EventStory') }),
+    createRoute({ ...below, path: '/events/$id', component: screen(() => import('./screens/event.tsx'), 'EventPage') }),
     createRoute({
       ...below,
       path: '/deliveries',
@@ -90,7 +90,7 @@ const routeTree = root.addChildren([
       ...below,
       path: '/deliveries/$id',
       validateSearch: texts('attempt', 'with'),
-      component: screen(() => import('./screens/delivery.tsx'), 'DeliveryStory'),
+      component: screen(() => import('./screens/delivery.tsx'), 'DeliveryPage'),
     }),
     createRoute({
       ...below,
@@ -102,7 +102,7 @@ const routeTree = root.addChildren([
       ...below,
       path: '/messages/$id',
       validateSearch: texts('attempt', 'with'),
-      component: screen(() => import('./screens/message.tsx'), 'MessageStory'),
+      component: screen(() => import('./screens/message.tsx'), 'MessagePage'),
     }),
     createRoute({
       ...below,

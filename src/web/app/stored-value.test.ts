@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { kept } from './kept.ts';
+import { storedValue } from './stored-value.ts';
 
 const texts = new Map<string, string>();
 /** Whether storage refuses to be read, or to be written. */
@@ -29,7 +29,7 @@ afterEach(() => {
   else Object.defineProperty(globalThis, 'localStorage', before);
 });
 
-const names = () => kept<string[]>('names', (stored) => (Array.isArray(stored) ? stored : []));
+const names = () => storedValue<string[]>('names', (stored) => (Array.isArray(stored) ? stored : []));
 const add = (name: string) => (now: string[]) => [...now, name];
 
 test('a change is of what is stored now, also where this window has not received it yet', () => {
