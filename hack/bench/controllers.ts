@@ -41,12 +41,11 @@ type Item = z.output<typeof pageSchema>['items'][number];
 async function main(): Promise<void> {
   // What is measured is what the image holds.
   buildProgram();
-  const plane = await startControlPlane();
+  const plane = await startControlPlane({ crds: true });
   const redis = await startRedis();
   const agent = new Agent({ connections: concurrency, connect: { ca: readFileSync(plane.caFile) } });
   const programs: Program[] = [];
   try {
-    await plane.applyCrds();
     const empty: Record<string, Memory> = {};
     for (const role of ['controller', 'api'] as const) {
       const { program, opsPort } = await begin(role, plane, redis.url);

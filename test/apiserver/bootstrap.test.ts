@@ -20,8 +20,7 @@ let directory: string;
 const events: ObjectEvent[] = [];
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllerManager: false });
-  await plane.applyCrds();
+  plane = await startControlPlane({ crds: true });
   await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   controller = await controllerApi(plane);
   directory = mkdtempSync(join(tmpdir(), 'posthorn-bootstrap-'));

@@ -50,8 +50,7 @@ let store: KubernetesStore;
 let apiOfFacade: RecordingApi;
 let storeOfFacade: KubernetesStore;
 beforeAll(async () => {
-  controlPlane = await startControlPlane({ controllerManager: true });
-  await controlPlane.applyCrds();
+  controlPlane = await startControlPlane({ controllerManager: true, crds: true });
   api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
   apiOfFacade = new RecordingApi(controlPlane);

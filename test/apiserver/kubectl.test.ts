@@ -22,8 +22,7 @@ let plane: ControlPlane;
 /** The document of the API server that kubectl explain shows; by kind. */
 let schemas: Record<string, z.output<typeof schemaOfKind>>;
 beforeAll(async () => {
-  plane = await startControlPlane();
-  await plane.applyCrds();
+  plane = await startControlPlane({ crds: true });
   schemas = await eventually('every kind to be in the document', 60_000, async () => {
     const found = published.parse(await plane.request('GET', '/openapi/v3/apis/posthorn.dev/v1alpha1')).components.schemas;
     return posthornKinds.every((kind) => schemaName(kind) in found) && found;

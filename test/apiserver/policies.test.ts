@@ -21,9 +21,8 @@ let admin: KubernetesApi;
 let tenant: KubernetesApi;
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllerManager: true });
+  plane = await startControlPlane({ controllerManager: true, crds: true });
   admin = kubernetesApi(plane);
-  await plane.applyCrds();
   await namespace(release);
   await namespace('acme', { [organizationLabel]: 'acme' });
   await namespace('globex', { [organizationLabel]: 'globex' });

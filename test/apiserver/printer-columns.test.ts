@@ -145,8 +145,7 @@ let plane: ControlPlane;
 let client: ApiClient;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
-  await plane.applyCrds();
+  plane = await startControlPlane({ crds: true });
   client = new ApiClient(plane);
   for (const kind of posthornKinds) await makeSample(kind);
 }, 120_000);

@@ -19,8 +19,7 @@ let controlPlane: ControlPlane;
 let direct: KubernetesStore;
 let directApi: KubernetesApi;
 beforeAll(async () => {
-  controlPlane = await startControlPlane();
-  await controlPlane.applyCrds();
+  controlPlane = await startControlPlane({ crds: true });
   directApi = new KubernetesApi({ loadKubeConfig: () => kubeConfig(controlPlane.url, true), clock: systemClock });
   direct = new KubernetesStore({ api: directApi, clock: systemClock });
 }, 120_000);

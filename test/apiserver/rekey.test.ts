@@ -18,8 +18,7 @@ let api: KubernetesApi;
 let store: KubernetesStore;
 let world: FacadeWorld;
 beforeAll(async () => {
-  controlPlane = await startControlPlane();
-  await controlPlane.applyCrds();
+  controlPlane = await startControlPlane({ crds: true });
   api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
   world = await startFacadeWorld({ store });

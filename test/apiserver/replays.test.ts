@@ -30,8 +30,7 @@ let controllers: RunningControllers;
 let org: string;
 
 beforeAll(async () => {
-  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
-  await controlPlane.applyCrds();
+  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true, crds: true }), startRedis()]);
   await controlPlane.request('POST', '/api/v1/namespaces', { metadata: { name: 'posthorn-system' } });
   [api, controllersApi] = [kubernetesApi(controlPlane), await controllerApi(controlPlane)];
   store = new KubernetesStore({ api, clock: systemClock });

@@ -20,8 +20,7 @@ let api: KubernetesApi;
 let store: KubernetesStore;
 let world: FacadeWorld;
 beforeAll(async () => {
-  controlPlane = await startControlPlane({ controllerManager: true });
-  await controlPlane.applyCrds();
+  controlPlane = await startControlPlane({ controllerManager: true, crds: true });
   api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
   world = await startFacadeWorld({ store });

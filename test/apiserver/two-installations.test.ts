@@ -40,8 +40,7 @@ let two: Installation;
 let runs = 0;
 
 beforeAll(async () => {
-  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
-  await controlPlane.applyCrds();
+  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true, crds: true }), startRedis()]);
   api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
 }, 120_000);

@@ -53,8 +53,7 @@ let plane: ControlPlane;
 let client: ApiClient;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
-  await plane.applyCrds();
+  plane = await startControlPlane({ crds: true });
   client = new ApiClient(plane);
 }, 120_000);
 

@@ -109,9 +109,8 @@ test('values that name what the cluster does not have are refused before anythin
     await expect(installed('upgrade', '--set', values ?? '')).rejects.toThrow(said);
   expect(await revisions()).toBe(before);
   for (const values of [
-    'redis.existingSecret=given',
+    `redis.existingSecret=given,api.extraEnv[0].name=A,${reference}.name=absent,${reference}.key=b,${reference}.optional=true`,
     'redis.existingSecret=absent,checkReferences=false',
-    `api.extraEnv[0].name=A,${reference}.name=absent,${reference}.key=b,${reference}.optional=true`,
   ])
     await installed('upgrade', '--dry-run=server', '--set', values);
 }, 120_000);

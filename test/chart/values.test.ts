@@ -172,10 +172,17 @@ test('every value has a description, and values.yaml and the schema name the sam
 });
 
 const parsed = new Map<string, Map<string, string>>();
-/** The fields of what is rendered: by kind, name and path, members of lists by their names. */
+/** The fields of what is rendered: by kind, name and path, members of lists by their names. Most documents are in many renderings. */
 function fieldsOf(text: string): Map<string, string> {
-  const fields = parsed.get(text) ?? parseFields(text);
+  const fields = parsed.get(text) ?? new Map(text.split(/^---$/m).flatMap((document) => [...fieldsOfDocument(document)]));
   parsed.set(text, fields);
+  return fields;
+}
+
+const parsedDocuments = new Map<string, Map<string, string>>();
+function fieldsOfDocument(document: string): Map<string, string> {
+  const fields = parsedDocuments.get(document) ?? parseFields(document);
+  parsedDocuments.set(document, fields);
   return fields;
 }
 

@@ -8,8 +8,7 @@ import { describeStore } from './store.ts';
 describeStore(
   'kubernetes',
   async () => {
-    const controlPlane = await startControlPlane({ controllerManager: true });
-    await controlPlane.applyCrds();
+    const controlPlane = await startControlPlane({ controllerManager: true, crds: true });
     const api = kubernetesApi(controlPlane);
     return {
       store: new KubernetesStore({ api, clock: systemClock }),

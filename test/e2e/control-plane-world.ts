@@ -54,9 +54,8 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
   const auditDirectory = mkdtempSync(join(tmpdir(), 'posthorn-audit-'));
   const auditLog = join(auditDirectory, 'audit.log');
   const apiServerArgs = [`--audit-policy-file=${auditPolicy}`, `--audit-log-path=${auditLog}`];
-  const [controlPlane, redis] = await Promise.all([startControlPlane({ apiServerArgs }), startRedis()]);
+  const [controlPlane, redis] = await Promise.all([startControlPlane({ apiServerArgs, crds: true }), startRedis()]);
   const authority = createCertificateAuthority();
-  await controlPlane.applyCrds();
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } });
   // Organizations require it; the workers are processes here, and it has none.
   await controlPlane.request('POST', `/apis/posthorn.dev/v1alpha1/namespaces/${system}/deliverypools`, {

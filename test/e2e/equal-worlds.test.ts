@@ -51,8 +51,7 @@ describe('the same manifests', () => {
   const worlds: { store: CompleteStore; controllers: RunningControllers; webhooks: RedisWebhookStore }[] = [];
 
   beforeAll(async () => {
-    [controlPlane, redis] = await Promise.all([startControlPlane(), startRedis()]);
-    await controlPlane.applyCrds();
+    [controlPlane, redis] = await Promise.all([startControlPlane({ crds: true }), startRedis()]);
     api = kubernetesApi(controlPlane);
     redisStore = new RedisStore({
       redis: redis.client,

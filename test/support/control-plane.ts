@@ -1,11 +1,13 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { filesBelow } from '../../hack/files-digest.ts';
 import { AgentOfFile } from './agent-of-file.ts';
+import { copyData, keptSeed } from './control-plane-seed.ts';
 import { eventually } from './eventually.ts';
 import { onFreePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
@@ -25,8 +27,6 @@ export interface ControlPlane {
   request(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, contentType?: string): Promise<unknown>;
   /** Writes a kubeconfig like `kubeconfigPath` for another server address (a proxy) or another token. */
   writeKubeconfig(override: { server?: string; token?: string }): string;
-  /** Applies the CRDs of `crds/` and waits until each is served. */
-  applyCrds(): Promise<void>;
   stopApiServer(signal?: NodeJS.Signals): Promise<void>;
   startApiServer(): Promise<void>;
   /** Ends every process and removes the data. */
@@ -34,7 +34,7 @@ export interface ControlPlane {
 }
 
 export interface ControlPlaneOptions {
-  /** As `applyCrds`, before the controller manager starts: later it would find them within 30 seconds, and count none until then. */
+  /** The CRDs of `crds/`; each is served. The controller manager counts their objects from its start. */
   crds?: boolean;
   /** Namespace deletion and garbage collection by owner references need it. */
   controllerManager?: boolean;
@@ -44,7 +44,7 @@ export interface ControlPlaneOptions {
 
 const startDeadlineMs = 90_000;
 const etcdRange = z.object({ kvs: z.array(z.object({ value: z.string() })).optional() });
-const crdDirectory = new URL('../../crds/', import.meta.url);
+const crdDirectory = new URL('../../crds/', import.meta.url).pathname;
 
 /** Where etcd, kube-apiserver, … are: `KUBEBUILDER_ASSETS`, else what `hack/cluster` has built. */
 export function kubernetesAssets(): string {
@@ -53,10 +53,33 @@ export function kubernetesAssets(): string {
 }
 
 /**
- * A real Kubernetes control plane of this suite's own, on free ports of the loopback address with an empty data
- * directory. The random token and the random member name prove that what answers are the processes started here.
+ * A real Kubernetes control plane of this suite's own, on free ports of the loopback address, without objects but those that Kubernetes makes itself, and the
+ * CRDs. The random token and the random member name prove that what answers are the processes started here.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { crds = false } = options;
+  const programs = ['etcd', 'kube-apiserver'].map((name) => join(kubernetesAssets(), name));
+  const files = [import.meta.filename, ...(crds ? filesBelow(crdDirectory) : [])];
+  let first: StartedPlane | undefined;
+  try {
+    const seed = await keptSeed({ programs, files }, async () => {
+      first = await startPlane({}, null);
+      if (crds) await applyCrds(first.request);
+      return await first.end();
+    });
+    return await startPlane(options, seed);
+  } finally {
+    await first?.stop();
+  }
+}
+
+interface StartedPlane extends ControlPlane {
+  /** Ends its processes in order; returns the directory of its data. */
+  end(): Promise<string>;
+}
+
+/** `seed`: data to begin with a copy of. */
+async function startPlane(options: ControlPlaneOptions, seed: string | null): Promise<StartedPlane> {
   const assets = kubernetesAssets();
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-control-plane-'));
   const token = randomBytes(16).toString('hex');
@@ -140,12 +163,13 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   try {
+    if (seed !== null) await copyData(seed, join(directory, 'etcd'));
     const etcd = await startEtcd(assets, directory);
     etcdPort = etcd.port;
     processes.push(etcd.server);
     await onFreePort(startApiServer);
     const kubeconfigPath = writeKubeconfig({});
-    if (options.crds === true) await applyCrds(requestJson);
+    if (options.crds === true) await untilServed(requestJson);
     if (options.controllerManager === true) {
       const flags = controllerManagerFlags(directory, kubeconfigPath, caFile);
       const manager = spawnServer(join(assets, 'kube-controller-manager'), flags, directory);
@@ -162,11 +186,14 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       request: requestJson,
       stored,
       writeKubeconfig,
-      applyCrds: () => applyCrds(requestJson),
       stopApiServer: async (signal = 'SIGKILL') => {
         await apiServer?.stop(signal);
       },
       startApiServer: () => startApiServer(apiPort),
+      end: async () => {
+        for (const each of processes.toReversed()) await each.stop('SIGTERM');
+        return join(directory, 'etcd');
+      },
       stop,
     };
   } catch (error) {
@@ -192,7 +219,7 @@ async function startEtcd(assets: string, directory: string): Promise<{ port: num
     const client = `http://127.0.0.1:${port}`;
     const flags = [
       `--name=${name}`,
-      `--data-dir=${join(directory, `etcd-${port}`)}`,
+      `--data-dir=${join(directory, 'etcd')}`,
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
       // There are no peers: its port may be any.
@@ -240,20 +267,24 @@ function controllerManagerFlags(directory: string, kubeconfigPath: string, caFil
   ];
 }
 
+const crdsOfTree = () =>
+  filesBelow(crdDirectory)
+    .filter((file) => file.endsWith('.yaml'))
+    .flatMap((file) => parseAllDocuments(readFileSync(file, 'utf8')).map((each) => each.toJS()));
+
 async function applyCrds(requestJson: ControlPlane['request']): Promise<void> {
-  const files = readdirSync(crdDirectory).filter((file) => file.endsWith('.yaml'));
   const root = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  const crds = files.flatMap((file) => parseAllDocuments(readFileSync(new URL(file, crdDirectory), 'utf8')).map((each) => each.toJS()));
+  await Promise.all(crdsOfTree().map((crd) => requestJson('POST', root, crd)));
+  await untilServed(requestJson);
+}
+
+async function untilServed(requestJson: ControlPlane['request']): Promise<void> {
   await Promise.all(
-    crds.map((crd) =>
-      requestJson('PATCH', `${root}/${crd.metadata.name}?fieldManager=test&force=true`, crd, 'application/apply-patch+yaml'),
+    crdsOfTree().map(({ metadata, spec }) =>
+      eventually(`${metadata.name} to be served`, startDeadlineMs, async () => {
+        await requestJson('GET', `/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`);
+        return true;
+      }),
     ),
   );
-  for (const crd of crds) {
-    const path = `/apis/${crd.spec.group}/${crd.spec.versions[0].name}/${crd.spec.names.plural}`;
-    await eventually(`${crd.metadata.name} to be served`, startDeadlineMs, async () => {
-      await requestJson('GET', path);
-      return true;
-    });
-  }
 }

@@ -56,8 +56,7 @@ export class PoolWorld {
   }
 
   static async start(): Promise<PoolWorld> {
-    const plane = await startControlPlane({ controllerManager: true });
-    await plane.applyCrds();
+    const plane = await startControlPlane({ controllerManager: true, crds: true });
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
     await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
     for (const [plural, kind, name, fields] of [

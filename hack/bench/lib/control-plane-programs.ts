@@ -25,14 +25,13 @@ export async function startControlPlanePrograms(
   roles: readonly ('controller' | 'api' | 'ingest' | 'delivery')[],
   environment: Record<string, string> = {},
 ): Promise<ControlPlanePrograms> {
-  const [plane, redis] = await Promise.all([startControlPlane(), startRedis()]);
+  const [plane, redis] = await Promise.all([startControlPlane({ crds: true }), startRedis()]);
   const programs: Program[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(programs.map((program) => program.stop()));
     await Promise.all([plane.stop(), redis.stop()]);
   };
   try {
-    await plane.applyCrds();
     const [apiPort, ingestPort] = [await freePort(), await freePort()];
     for (const role of roles) {
       const own = {
