@@ -256,6 +256,20 @@ function apiServerFlags(directory: string, etcdPort: number, port: number): stri
   ];
 }
 
+/** There are no nodes, volumes and certificates that the others would look after, and to start those takes seconds. */
+const controllers = [
+  'clusterrole-aggregation-controller',
+  'deployment-controller',
+  'garbage-collector-controller',
+  'horizontal-pod-autoscaler-controller',
+  'namespace-controller',
+  'replicaset-controller',
+  'resourcequota-controller',
+  'root-ca-certificate-publisher-controller',
+  'serviceaccount-controller',
+  'validatingadmissionpolicy-status-controller',
+];
+
 function controllerManagerFlags(directory: string, kubeconfigPath: string, caFile: string): string[] {
   return [
     `--kubeconfig=${kubeconfigPath}`,
@@ -264,6 +278,7 @@ function controllerManagerFlags(directory: string, kubeconfigPath: string, caFil
     '--use-service-account-credentials=true',
     '--leader-elect=false',
     '--secure-port=0',
+    `--controllers=${controllers.join(',')}`,
   ];
 }
 

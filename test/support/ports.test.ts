@@ -116,7 +116,7 @@ describe('a port that somebody takes before its server binds it', () => {
       const { afterChoice } = portFaults;
       let chosen = 0;
       portFaults.afterChoice = async (port) => (++chosen === nth ? afterChoice(port) : undefined);
-      const plane = await startControlPlane({ controllerManager: true });
+      const plane = await startControlPlane();
       expect(taken).toHaveLength(1);
       await plane.stop();
     },
