@@ -33,7 +33,12 @@ export function sentForm(
 
 /** Null: nothing signs. */
 function schemeOf(keys: readonly KeyObject[]): SignatureScheme | null {
-  const [asymmetric, symmetric] = [keys.some(({ type }) => type === 'private'), keys.some(({ type }) => type !== 'private')];
+  const asymmetric = keys.some(isPrivate);
+  const symmetric = !keys.every(isPrivate);
   if (asymmetric) return symmetric ? 'both' : 'ed25519';
   return symmetric ? 'hmac-sha256' : null;
+}
+
+function isPrivate({ type }: KeyObject): boolean {
+  return type === 'private';
 }

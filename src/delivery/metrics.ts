@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { organizationBehind } from '../core/alert.ts';
-import { payloadForms } from '../core/payload-link.ts';
+import { type PayloadForm, payloadForms } from '../core/payload-link.ts';
 import type { ChannelRecord } from '../core/records.ts';
 import { type SentAs, type SignedTarget, sentForm } from '../core/sent-as.ts';
 import { sharedCall } from '../core/shared-call.ts';
-import { signatureSchemes } from '../core/signature-scheme.ts';
+import { type SignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { ByteUsage } from '../data/queue/byte-shares.ts';
 import { type Settlement, targetKinds } from '../data/queue/delivery-queue.ts';
@@ -18,7 +18,7 @@ export interface DeliveryMetrics {
   /** Attempts after which the receiver allows no further one at their message. */
   rejections: Counter<'target'>;
   /** Attempts over HTTP by the form of their payload and by what signs them; scheme none where nothing does. */
-  requests: Counter<'target' | 'form' | 'scheme'>;
+  requests: RequestCounts;
   lostSettlements: Counter;
   requeued: Counter;
   storeResets: Counter;
@@ -59,8 +59,33 @@ export function countRejection({ rejections }: Pick<DeliveryMetrics, 'rejections
 
 /** Counts an attempt by the form of its request. */
 export function countRequest({ requests }: Pick<DeliveryMetrics, 'requests'>, target: SignedTarget, own: SentAs | undefined): void {
-  const { payloadForm: form, signatureScheme } = sentForm(target, own);
-  requests.inc({ target, form, scheme: signatureScheme ?? 'none' });
+  const { payloadForm, signatureScheme } = sentForm(target, own);
+  requests[target][payloadForm][signatureScheme ?? 'none']++;
+}
+
+/** Attempts that are counted since the counter was read last: a number costs less than an increment by labels. */
+type RequestCounts = Record<SignedTarget, Record<PayloadForm, Record<SignatureScheme | 'none', number>>>;
+
+function requestCounts(registry: Registry): RequestCounts {
+  const ofScheme = { 'hmac-sha256': 0, ed25519: 0, both: 0, none: 0 };
+  const ofTarget = (): RequestCounts[SignedTarget] => ({ full: { ...ofScheme }, thin: { ...ofScheme } });
+  const counts: RequestCounts = { destination: ofTarget(), endpoint: ofTarget() };
+  new Counter({
+    name: 'posthorn_delivery_requests_total',
+    help: 'Delivery attempts over HTTP by target (destination, endpoint), by payload form (full, thin: a link to the payload) and by what signs them: hmac-sha256 (v1), ed25519 (v1a), both, none.',
+    labelNames: ['target', 'form', 'scheme'],
+    registers: [registry],
+    collect() {
+      for (const target of targetKinds)
+        for (const form of payloadForms)
+          for (const scheme of [...signatureSchemes, 'none'] as const) {
+            // Metrics in alerts begin at 0: the first one would be no increase. Endpoints always sign.
+            if (target === 'destination' || scheme !== 'none') this.inc({ target, form, scheme }, counts[target][form][scheme]);
+            counts[target][form][scheme] = 0;
+          }
+    },
+  });
+  return counts;
 }
 
 /** Maximum series of organizations. */
@@ -214,12 +239,7 @@ export function deliveryMetrics(
       labelNames: ['target'],
       registers,
     }),
-    requests: new Counter({
-      name: 'posthorn_delivery_requests_total',
-      help: 'Delivery attempts over HTTP by target (destination, endpoint), by payload form (full, thin: a link to the payload) and by what signs them: hmac-sha256 (v1), ed25519 (v1a), both, none.',
-      labelNames: ['target', 'form', 'scheme'],
-      registers,
-    }),
+    requests: requestCounts(registry),
     lostSettlements: new Counter({
       name: 'posthorn_delivery_settled_elsewhere_total',
       help: 'Attempts whose result was discarded because the lease had ended: another worker settled the message, or it was requeued.',
@@ -285,10 +305,6 @@ export function deliveryMetrics(
   // Metrics in alerts begin at 0: the first one would be no increase.
   metrics.outcomes.inc({ outcome: 'dead' }, 0);
   for (const target of rejectingTargets) metrics.rejections.inc({ target }, 0);
-  for (const form of payloadForms) {
-    for (const target of targetKinds) for (const scheme of signatureSchemes) metrics.requests.inc({ target, form, scheme }, 0);
-    metrics.requests.inc({ target: 'destination', form, scheme: 'none' }, 0);
-  }
   metrics.cronRuns.inc({ outcome: 'late' }, 0);
   for (const channel of channelTypes) metrics.alerts.inc({ channel, outcome: 'dead' }, 0);
   return metrics;

@@ -33,12 +33,14 @@ export class Script {
     keys: readonly string[],
     args: readonly ScriptArgument[],
   ): Promise<unknown> {
-    const rest = [keys.length, ...keys, ...args];
+    // Arrays of thousands of arguments: each spread would be another copy.
+    const head: ScriptArgument[] = [this.sha, keys.length];
+    const sent = head.concat(keys, args);
     try {
-      return await redis[method]('EVALSHA', this.sha, ...rest);
+      return await redis[method]('EVALSHA', sent);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return await redis[method]('EVAL', scriptText(this.#parts), ...rest);
+      return await redis[method]('EVAL', sent.with(0, scriptText(this.#parts)));
     }
   }
 }

@@ -56,6 +56,9 @@ function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy
   return failover === null && attemptsElsewhere !== null && attempts - attemptsElsewhere > retryCount(policy);
 }
 
+type SentAttempt = SentEvent & { identity: AttemptIdentity };
+type ExchangeContext = Pick<AttemptContext, 'clock' | 'signal'>;
+
 async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContext): Promise<Settlement> {
   const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   if (job.event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
@@ -65,9 +68,21 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
   if (hasUsedUpRetries(job, plan.retryPolicy))
     return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
   const startedAtMs = clock.now();
-  const identity = { messageId: job.messageId, eventId: job.eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
   const sent = sentEvent(job, job.event, plan, startedAtMs);
-  const result = sent === null ? refusedWithoutLink() : await exchangeWithDestination(job, plan, { ...sent, identity }, { clock, signal });
+  let result: HttpResult;
+  if (sent === null) result = refusedWithoutLink();
+  else {
+    const identity: AttemptIdentity = {
+      messageId: job.messageId,
+      eventId: job.eventId,
+      number,
+      timestampSeconds: Math.floor(startedAtMs / 1000),
+      userAgent,
+      failover: job.failover,
+    };
+    const exchanged = sent.event.payload.length > wholePayloadBytes ? exchangeLarge : exchangeWithDestination;
+    result = await exchanged(job, plan, { event: sent.event, secrets: sent.secrets, identity }, context);
+  }
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const { thin, headers } = plan.http;
   const own = sentAs('destination', { isThin: thin !== null, keys: headers.signingKeys });
@@ -85,25 +100,24 @@ function sentEvent(job: Job, event: StoredEvent, plan: ReadyHttpPlan, nowMs: num
   return thinEvent(job, { event, secrets }, thin, { eventId: job.eventId, eventType: null, outputOf, nowMs });
 }
 
-async function exchangeWithDestination(
+async function exchangeLarge(job: Job, plan: ReadyHttpPlan, sent: SentAttempt, context: ExchangeContext): Promise<HttpResult> {
+  const { timestampSeconds } = sent.identity;
+  const signature = await largeSignature(job, plan.http.headers.signingKeys, { timestampSeconds, signal: context.signal });
+  if (signature instanceof AbandonedError) return { type: 'error', error: signature };
+  if (signature !== null) sent.identity.signature = signature;
+  return await exchangeWithDestination(job, plan, sent, context);
+}
+
+function exchangeWithDestination(
   job: Job,
   { http }: ReadyHttpPlan,
-  { event, secrets, identity }: SentEvent & { identity: Omit<AttemptIdentity, 'failover' | 'signature'> },
-  { clock, signal }: Pick<AttemptContext, 'clock' | 'signal'>,
+  { event, secrets, identity }: SentAttempt,
+  { clock, signal }: ExchangeContext,
 ): Promise<HttpResult> {
-  const isLarge = event.payload.length > wholePayloadBytes;
-  const signature = isLarge
-    ? await largeSignature(job, http.headers.signingKeys, { timestampSeconds: identity.timestampSeconds, signal })
-    : null;
-  if (signature instanceof AbandonedError) return { type: 'error', error: signature };
-  const headers = requestHeaders(ownHeaders(job, http, identity), event, {
-    ...identity,
-    ...(signature !== null && { signature }),
-    failover: job.failover,
-  });
+  const headers = requestHeaders(ownHeaders(job, http, identity), event, identity);
   const path = http.forwardsQuery ? withQuery(http.path, event.query) : http.path;
   const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets };
-  return await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
+  return exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
 }
 
 /** The headers of the destination. Their templates read the payload, whatever form goes out. */

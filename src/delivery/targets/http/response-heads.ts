@@ -5,8 +5,8 @@ import type { buildConnector } from 'undici';
 const maxHeldBytes = 16_384;
 /** Per response. A receiver that sends more keeps the event loop busy until the deadline. */
 const maxInterimHeads = 100;
-const [lineFeed, carriageReturn, space, tab, letterC] = [0x0a, 0x0d, 0x20, 0x09, 0x63];
-const beginning = 'HTTP/1.';
+const [lineFeed, carriageReturn, space, tab, letterC, two, five] = [0x0a, 0x0d, 0x20, 0x09, 0x63, 0x32, 0x35];
+const beginning = Buffer.from('HTTP/1.', 'latin1');
 const blankLine = '\n\r\n';
 const statusAt = 'HTTP/1.1 '.length;
 /** 101 ends HTTP on its connection: it is no interim response. */
@@ -35,13 +35,20 @@ function withPlainHeads(socket: Socket): Socket {
   return Object.assign(socket, {
     write: (data: string | Uint8Array, encoding?: BufferEncoding, ended?: (error?: Error | null) => void): boolean => {
       // undici writes heads of requests as text, bodies as bytes, and between chunks text that begins with the end of a line.
-      if (typeof data === 'string' && data.charCodeAt(0) !== carriageReturn) [awaitsHead, interimHeads] = [true, 0];
+      if (typeof data === 'string' && data.charCodeAt(0) !== carriageReturn) {
+        awaitsHead = true;
+        interimHeads = 0;
+      }
       return write(data, encoding, ended);
     },
     read: (size?: number): Buffer | null => {
       for (;;) {
         const chunk: Buffer | null = read(size);
         if (!awaitsHead || chunk === null) return chunk;
+        if (held === null && isPlainResponse(chunk)) {
+          awaitsHead = false;
+          return chunk;
+        }
         const found: Found = held === null ? plainHeads(chunk, 0) : plainHeads(Buffer.concat([held, chunk]), held.length);
         interimHeads += found.interimHeads;
         if (interimHeads > maxInterimHeads) {
@@ -54,6 +61,14 @@ function withPlainHeads(socket: Socket): Socket {
       }
     },
   });
+}
+
+/** Whether a chunk begins with a complete head of a final response that undici takes as it is: nearly every one does. */
+function isPlainResponse(chunk: Buffer): boolean {
+  const status = chunk[statusAt] ?? 0;
+  if (status < two || status > five || !mayBeHead(chunk, 0)) return false;
+  const end = headEnd(chunk, 0);
+  return end >= 0 && isPlainHead(chunk, 0, end);
 }
 
 /** `held`: an incomplete head, which is held back until its rest arrives; null: there is none. */
@@ -91,8 +106,9 @@ function joined(pieces: readonly Buffer[], last?: Buffer): Buffer {
 }
 
 function mayBeHead(bytes: Buffer, start: number): boolean {
-  const first = bytes.toString('latin1', start, start + beginning.length);
-  return first === beginning.slice(0, first.length);
+  const length = Math.min(beginning.length, bytes.length - start);
+  for (let at = 0; at < length; at++) if (bytes[start + at] !== beginning[at]) return false;
+  return true;
 }
 
 /** Behind the first blank line from `from` on, which begins behind a line feed; -1: there is none. */
@@ -121,7 +137,12 @@ function isPlainHead(bytes: Buffer, start: number, end: number): boolean {
 const lengthName = 'content-length:';
 
 function isLength(bytes: Buffer, at: number): boolean {
-  return bytes.toString('latin1', at, at + lengthName.length).toLowerCase() === lengthName;
+  for (let k = 0; k < lengthName.length; k++) {
+    const byte = bytes[at + k] ?? 0;
+    const isCapital = byte >= 0x41 && byte <= 0x5a;
+    if ((isCapital ? byte | 0x20 : byte) !== lengthName.charCodeAt(k)) return false;
+  }
+  return true;
 }
 
 function hasComma(bytes: Buffer, at: number): boolean {
