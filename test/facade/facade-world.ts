@@ -134,7 +134,9 @@ export async function startFacadeWorld(
   const prefix = 'test:';
   const logLines: string[] = [];
   const logger: PinoLogger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const controllers = startControllers({ store, redis: redis.client, prefix, allowsPlatformIdentity, mailDomains, requiresSecretConsent });
+  const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
+  const ofControllers = { allowsPlatformIdentity, mailDomains, requiresSecretConsent, sandbox };
+  const controllers = startControllers({ store, redis: redis.client, prefix, ...ofControllers });
   const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs + 30_000 });
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
@@ -143,7 +145,6 @@ export async function startFacadeWorld(
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
   const feedReading = blockingConnection(redis.url, { blockMs: feedBlockMs + 30_000 });
   feedReading.on('error', () => {});
-  const sandbox = new Sandbox({ clock: lenientBy(3), processes: 1 });
   const parts = wireApi({
     connections: { redis: redis.client, storing: redis.client, feed: feedReading, tasks: answers },
     prefix,
