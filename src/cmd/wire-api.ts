@@ -29,6 +29,7 @@ import { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import type { FacadeOptions } from '../facade/app.ts';
+import { referrerIndex } from '../facade/records/lookup.ts';
 import { streamMetrics } from '../feed/metrics.ts';
 import { StreamHub } from '../feed/stream-hub.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -128,5 +129,5 @@ export function wireApi({
 /** The caches of the kinds that the facade serves, and what keeps them. */
 export function facadeCaches(options: Omit<ReflectedCachesOptions<ServedKind>, 'cached'>): ReflectedCaches<ServedKind> {
   // The facade compares the owners of fields before it writes.
-  return new ReflectedCaches(servedKinds, { ...options, cached: () => ({ keepManagedFields: true }) });
+  return new ReflectedCaches(servedKinds, { ...options, cached: () => ({ keepManagedFields: true, indexes: referrerIndex }) });
 }

@@ -24,13 +24,14 @@ export interface ResourceCacheOptions<K extends Kind> {
 
 /**
  * Objects of one kind as a `Reflector` last saw them. What it hands out is shared: readers never change it.
- * Lookups cost a map access; `list` and `byIndex` cost their answer.
+ * Lookups cost a map access; `list` and `byIndex` cost their answer, whatever other namespaces have.
  */
 export class ResourceCache<K extends Kind> {
   readonly kind: K;
   readonly #objects = new Map<string, ObjectOf<K>>();
   readonly #byUid = new Map<string, ObjectOf<K>>();
   readonly #indexes = new Map<string, Index<K>>();
+  readonly #ofNamespace = new Index<K>(({ metadata }) => [metadata.namespace ?? '']);
   readonly #newestFirst = new Map<string, readonly ObjectOf<K>[]>();
   /** By id, where several objects claim it: see `oldestWithId`. */
   readonly #oldestWithId = new Map<string, readonly ObjectOf<K>[]>();
@@ -96,8 +97,7 @@ export class ResourceCache<K extends Kind> {
 
   /** In no particular order. */
   list(namespace?: string): ObjectOf<K>[] {
-    const all = [...this.#objects.values()];
-    return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
+    return namespace === undefined ? [...this.#objects.values()] : this.#at(this.#ofNamespace.keysOf(namespace));
   }
 
   /** Objects of a namespace by their time of creation. Sorted once, and again after a change. */
@@ -113,7 +113,21 @@ export class ResourceCache<K extends Kind> {
   byIndex(index: string, value: string): ObjectOf<K>[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new Error(`the cache of ${this.kind} has no index ${index}`);
-    return [...found.keysOf(value)].flatMap((key) => this.#objects.get(key) ?? []);
+    return this.#at(found.keysOf(value));
+  }
+
+  #at(keys: Iterable<string>): ObjectOf<K>[] {
+    const objects: ObjectOf<K>[] = [];
+    for (const key of keys) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) objects.push(object);
+    }
+    return objects;
+  }
+
+  /** How many there are in a namespace. */
+  sizeOf(namespace: string): number {
+    return this.#ofNamespace.sizeOf(namespace);
   }
 
   /** Called after the cache has taken the change in. What a listener throws is logged. Returns the function that ends it. */
@@ -138,6 +152,7 @@ export class ResourceCache<K extends Kind> {
     this.#newestFirst.delete(after.metadata.namespace ?? '');
     this.#byUid.set(after.metadata.uid, after);
     for (const index of this.#indexes.values()) index.add(key, after);
+    this.#ofNamespace.add(key, after);
     this.#claim(after);
     this.#notify(after, before === undefined ? { after } : { before, after });
   }
@@ -171,6 +186,7 @@ export class ResourceCache<K extends Kind> {
     this.#newestFirst.delete(before.metadata.namespace ?? '');
     this.#byUid.delete(before.metadata.uid);
     for (const index of this.#indexes.values()) index.delete(key, before);
+    this.#ofNamespace.delete(key, before);
     const id = this.#idOf(before);
     if (this.#oldestWithId.get(id)?.some(({ metadata }) => metadata.uid === before.metadata.uid) === true) this.#oldestWithId.delete(id);
   }
@@ -236,6 +252,10 @@ class Index<K extends Kind> {
 
   keysOf(value: string): Iterable<string> {
     return this.#keys.get(value) ?? [];
+  }
+
+  sizeOf(value: string): number {
+    return this.#keys.get(value)?.size ?? 0;
   }
 
   add(key: string, object: ObjectOf<K>): void {

@@ -1,14 +1,13 @@
 import { PosthornError } from '../../core/errors.ts';
 import type { PosthornObject, ServedKind } from '../../resources/kinds.ts';
-import { refersTo } from '../../resources/references.ts';
 import type { Call } from '../http/operation.ts';
-import { cachedObjects, idOf } from './lookup.ts';
+import { cachedReferrers, idOf } from './lookup.ts';
 
 const shown = 5;
 
 /** The routes that refer to the object. */
-export function routesWith({ kind, metadata }: PosthornObject<ServedKind>, call: Call): PosthornObject<'Route'>[] {
-  return cachedObjects(call, 'Route').filter((route) => refersTo(route, kind, metadata.name));
+export function routesWith(object: PosthornObject<ServedKind>, call: Call): PosthornObject<'Route'>[] {
+  return cachedReferrers(call, 'Route', object);
 }
 
 /** IN_USE when there are routes, naming the first of them. */

@@ -1,6 +1,7 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
-import { type ConfigurationKind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
+import { type ConfigurationKind, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../../resources/kinds.ts';
+import { namesReferredTo, targetsOf } from '../../resources/references.ts';
 import { allObjects } from '../../store/all-objects.ts';
 import type { Call, CallContext } from '../http/operation.ts';
 import type { ResourceCaches, ServedKind } from '../http/services.ts';
@@ -80,7 +81,35 @@ export function cachedObjects<K extends ServedKind>(call: CallContext, kind: K):
   return filledCache(call, kind).list(call.caller.organization.namespace);
 }
 
-/** The same, those first that were made last. */
+/** How many those are. */
+export function countCached(call: CallContext, kind: ServedKind): number {
+  return filledCache(call, kind).sizeOf(call.caller.organization.namespace);
+}
+
+/** Those of the kind that refer to the object of the caller's organization, as cached: `referrerIndex`. UNAVAILABLE as for all. */
+export function cachedReferrers<K extends ServedKind>(
+  call: CallContext,
+  kind: K,
+  target: { kind: PosthornKind; metadata: { name: string } },
+): ObjectOf<K>[] {
+  return filledCache(call, kind).byIndex(referrers, referrerKey(target.kind, call.caller.organization.namespace, target.metadata.name));
+}
+
+const referrers = 'referrers';
+
+/** Of the caches: finds the objects that refer to another one. */
+export const referrerIndex = {
+  [referrers]: (object: PosthornObject<ServedKind>): string[] =>
+    targetsOf(object.kind).flatMap((target) =>
+      namesReferredTo(object, target).map((name) => referrerKey(target, object.metadata.namespace ?? '', name)),
+    ),
+};
+
+function referrerKey(kind: PosthornKind, namespace: string, name: string): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** All of them, those first that were made last. */
 export function newestFirst<K extends ServedKind>(call: Call, kind: K): readonly ObjectOf<K>[] {
   return filledCache(call, kind).newestFirst(call.caller.organization.namespace);
 }

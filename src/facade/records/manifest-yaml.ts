@@ -1,8 +1,10 @@
 import { idAnnotation } from '../../core/ids.ts';
+import { mapInTurns } from '../../core/in-turns.ts';
 import { lazyPackage } from '../../core/lazy-package.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { type ConfigurationKind, kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
+import type { Call } from '../http/operation.ts';
 import { idOf } from './lookup.ts';
 import { requestKeyAnnotation } from './request-keys.ts';
 
@@ -45,14 +47,28 @@ export function manifestOf(object: PosthornObject<ConfigurationKind>, spec: unkn
   };
 }
 
+/** A manifest, and what is to be known of it. */
+export interface CommentedManifest {
+  object: Manifest;
+  comment?: string;
+}
+
 /** One YAML document each, with its comment before it. */
-export function manifestsYaml(manifests: readonly { object: Manifest; comment?: string }[]): string {
+export function manifestsYaml(manifests: readonly CommentedManifest[]): string {
+  return manifests.map(manifestYaml).join(documentSeparator);
+}
+
+/** The same of any number of manifests. */
+export async function manyManifestsYaml({ turn }: Pick<Call, 'turn'>, manifests: readonly CommentedManifest[]): Promise<string> {
+  return (await mapInTurns(turn, manifests, manifestYaml)).join(documentSeparator);
+}
+
+const documentSeparator = '---\n';
+
+function manifestYaml({ object, comment }: CommentedManifest): string {
   const { Document } = yaml();
-  const documents = manifests.map(({ object, comment }) => {
-    // kubectl reads YAML 1.1, where yes and 12:30 are no strings.
-    const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
-    if (comment !== undefined) document.commentBefore = comment.replaceAll(/^/gm, ' ');
-    return document.toString({ lineWidth: 0 });
-  });
-  return documents.join('---\n');
+  // kubectl reads YAML 1.1, where yes and 12:30 are no strings.
+  const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
+  if (comment !== undefined) document.commentBefore = comment.replaceAll(/^/gm, ' ');
+  return document.toString({ lineWidth: 0 });
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { sortInTurns } from '../../core/in-turns.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import { cachedObjects, idOf } from './lookup.ts';
+import { cachedObjects, inCache } from './lookup.ts';
 import { isoTime, timestamp } from './record-fields.ts';
 
 /** Fields that the export documents of all families have in common. */
@@ -54,18 +55,21 @@ export const missingIdsField = {
 };
 
 /** Subjects of an export, by slug, and which of the ids are unknown. */
-export function exported<K extends ServedKind>(
+export async function exported<K extends ServedKind>(
   call: Call,
   kind: K,
   ids: string | undefined,
-): { objects: ObjectOf<K>[]; missing: { missingIds?: string[] } } {
-  const wanted = ids === undefined ? null : new Set(ids.split(',').map((id) => id.trim()));
-  const objects = cachedObjects(call, kind)
-    .filter((object) => wanted === null || wanted.has(object.metadata.name) || wanted.has(idOf(object)))
-    .sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
-  const known = new Set(objects.flatMap((object) => [object.metadata.name, idOf(object)]));
-  const missingIds = [...(wanted ?? [])].filter((id) => id !== '' && !known.has(id));
+): Promise<{ objects: ObjectOf<K>[]; missing: { missingIds?: string[] } }> {
+  if (ids === undefined) return { objects: await bySlug(call, cachedObjects(call, kind)), missing: {} };
+  const wanted = [...new Set(ids.split(',').map((id) => id.trim()))].filter((id) => id !== '');
+  const found = wanted.map((id) => inCache(call, kind, id));
+  const objects = await bySlug(call, [...new Set(found.filter((object) => object !== undefined))]);
+  const missingIds = wanted.filter((_, index) => found[index] === undefined);
   return { objects, missing: missingIds.length === 0 ? {} : { missingIds } };
+}
+
+function bySlug<K extends ServedKind>({ turn }: Call, objects: readonly ObjectOf<K>[]): Promise<ObjectOf<K>[]> {
+  return sortInTurns(turn, objects, (one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
 }
 
 /** The same as the first line of manifests. */

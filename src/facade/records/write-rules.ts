@@ -73,7 +73,7 @@ export function withoutNamed(spec: SpecOf<'Route'>, kind: ServedKind, names: Rea
  */
 export function refuseBeyondLimit(call: Call, kind: ServedKind, wouldHave?: number): void {
   const { namespace, objectsPerKind } = call.caller.organization;
-  if (objectsPerKind === null || (wouldHave ?? call.services.caches[kind].list(namespace).length + 1) <= objectsPerKind) return;
+  if (objectsPerKind === null || (wouldHave ?? call.services.caches[kind].sizeOf(namespace) + 1) <= objectsPerKind) return;
   throw beyondLimit(call, kind, wouldHave);
 }
 

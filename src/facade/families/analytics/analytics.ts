@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { worstState } from '../../../core/circuit.ts';
+import { mapInTurns, sortInTurns } from '../../../core/in-turns.ts';
 import type { OrganizationStatistics } from '../../../data/analytics/statistics.ts';
+import type { ObjectOf } from '../../../resources/kinds.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cachedObjects, idOf } from '../../records/lookup.ts';
 import { isoTime, isoTimeOrNull, nameOf, timestamp } from '../../records/record-fields.ts';
@@ -171,18 +173,16 @@ async function overviewOf(call: RangeCall): Promise<z.input<typeof overview>> {
   const { total, events, filtered, duplicates, targets } = statistics;
   const deliveries = total.delivered + total.failed;
   const ofDestination = Map.groupBy(targets, ({ destinationId }) => destinationId);
-  const sources = await Promise.all(
-    byName(cachedObjects(call, 'Source')).map(async (source) => {
-      const sourceId = idOf(source);
-      return {
-        sourceId,
-        name: nameOf(source),
-        eventsCount: events.get(sourceId) ?? 0,
-        duplicatesDropped: duplicates.get(sourceId) ?? 0,
-        lastEventAt: await lastEventAt(call, sourceId),
-      };
-    }),
-  );
+  const sources = await mapInTurns(call.turn, await byName(call, 'Source'), async (source) => {
+    const sourceId = idOf(source);
+    return {
+      sourceId,
+      name: nameOf(source),
+      eventsCount: events.get(sourceId) ?? 0,
+      duplicatesDropped: duplicates.get(sourceId) ?? 0,
+      lastEventAt: await lastEventAt(call, sourceId),
+    };
+  });
   return {
     range: call.query.range,
     summary: {
@@ -194,7 +194,7 @@ async function overviewOf(call: RangeCall): Promise<z.input<typeof overview>> {
       eventsFiltered: sum([...filtered.values()]),
     },
     sources,
-    destinations: byName(cachedObjects(call, 'Destination')).map((destination) => {
+    destinations: await mapInTurns(call.turn, await byName(call, 'Destination'), (destination) => {
       const destinationId = idOf(destination);
       const figures = figuresOf(ofDestination.get(destinationId) ?? [], { movedAwayCounts: true });
       return {
@@ -212,7 +212,7 @@ async function overviewOf(call: RangeCall): Promise<z.input<typeof overview>> {
 async function healthOfAll(call: RangeCall): Promise<z.input<typeof destinationHealth>[]> {
   const { targets } = await statisticsOf(call, { failures: true });
   const ofDestination = Map.groupBy(targets, ({ destinationId }) => destinationId);
-  const all = byName(cachedObjects(call, 'Destination')).map((destination) => {
+  const all = await mapInTurns(call.turn, await byName(call, 'Destination'), (destination) => {
     const destinationId = idOf(destination);
     const own = ofDestination.get(destinationId) ?? [];
     const figures = figuresOf(own, { movedAwayCounts: true });
@@ -226,35 +226,34 @@ async function healthOfAll(call: RangeCall): Promise<z.input<typeof destinationH
       healthScore: healthScore(figures),
     };
   });
-  return all.sort((one, other) => one.healthScore - other.healthScore);
+  return await sortInTurns(call.turn, all, (one, other) => one.healthScore - other.healthScore);
 }
 
 async function figuresOfRoutes(call: RangeCall): Promise<z.input<typeof routeFigures>[]> {
   const { targets, events, filtered, unsent } = await statisticsOf(call);
   const ofRoute = Map.groupBy(targets, ({ routeId }) => routeId);
-  const destinationIds = new Map(cachedObjects(call, 'Destination').map((object) => [object.metadata.name, idOf(object)]));
-  return Promise.all(
-    byName(cachedObjects(call, 'Route')).map(async (route) => {
-      const routeId = idOf(route);
-      const own = ofRoute.get(routeId) ?? [];
-      const refs = [...route.spec.destinationRefs, ...(route.spec.failover?.destinationRefs ?? [])];
-      const current = new Set(refs.map(({ name }) => destinationIds.get(name)));
-      const figures = figuresOf(own, { movedAwayCounts: false, unsent: unsent.get(routeId) ?? 0 });
-      return {
-        routeId,
-        name: nameOf(route),
-        eventsRouted: events.get(routeId) ?? 0,
-        delivered: figures.delivered,
-        failed: figures.failed,
-        filtered: filtered.get(routeId) ?? 0,
-        pending: figures.fresh + figures.retries,
-        successRate: figures.successRate,
-        ...latenciesOf(figures),
-        circuitState: worstState(own.filter(({ destinationId }) => current.has(destinationId)).map(({ circuit }) => circuit)),
-        lastEventAt: await lastEventAt(call, routeId),
-      };
-    }),
-  );
+  const named = await mapInTurns(call.turn, cachedObjects(call, 'Destination'), (object) => [object.metadata.name, idOf(object)] as const);
+  const destinationIds = new Map(named);
+  return await mapInTurns(call.turn, await byName(call, 'Route'), async (route) => {
+    const routeId = idOf(route);
+    const own = ofRoute.get(routeId) ?? [];
+    const refs = [...route.spec.destinationRefs, ...(route.spec.failover?.destinationRefs ?? [])];
+    const current = new Set(refs.map(({ name }) => destinationIds.get(name)));
+    const figures = figuresOf(own, { movedAwayCounts: false, unsent: unsent.get(routeId) ?? 0 });
+    return {
+      routeId,
+      name: nameOf(route),
+      eventsRouted: events.get(routeId) ?? 0,
+      delivered: figures.delivered,
+      failed: figures.failed,
+      filtered: filtered.get(routeId) ?? 0,
+      pending: figures.fresh + figures.retries,
+      successRate: figures.successRate,
+      ...latenciesOf(figures),
+      circuitState: worstState(own.filter(({ destinationId }) => current.has(destinationId)).map(({ circuit }) => circuit)),
+      lastEventAt: await lastEventAt(call, routeId),
+    };
+  });
 }
 
 function statisticsOf(call: RangeCall, options?: { failures: boolean }): Promise<OrganizationStatistics> {
@@ -269,8 +268,10 @@ function latenciesOf({ averageLatencyMs, p50LatencyMs, p95LatencyMs, p99LatencyM
   return { avgLatency: averageLatencyMs, p50Latency: p50LatencyMs, p95Latency: p95LatencyMs, p99Latency: p99LatencyMs };
 }
 
-function byName<T extends Parameters<typeof nameOf>[0]>(objects: T[]): T[] {
-  return objects.sort((one, other) => nameOf(one).localeCompare(nameOf(other)));
+const collator = new Intl.Collator();
+
+function byName<K extends 'Source' | 'Destination' | 'Route'>(call: Call, kind: K): Promise<ObjectOf<K>[]> {
+  return sortInTurns(call.turn, cachedObjects(call, kind), (one, other) => collator.compare(nameOf(one), nameOf(other)));
 }
 
 function sum(counts: readonly number[]): number {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapInTurns } from '../../../core/in-turns.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cachedObjects, idOf } from '../../records/lookup.ts';
 import { nameOf, recordIdentity } from '../../records/record-fields.ts';
@@ -88,7 +89,7 @@ export const dashboards: Family = {
 };
 
 async function dashboardOf(call: Call, range: '1h' | '24h' | '7d' | '30d'): Promise<z.input<typeof dashboard>> {
-  const { services, caller } = call;
+  const { services, caller, turn } = call;
   const { total, events, targets, unsent } = await services.statistics.ofOrganization(caller.organization.id, range);
   const sources = cachedObjects(call, 'Source');
   const destinations = cachedObjects(call, 'Destination');
@@ -109,19 +110,19 @@ async function dashboardOf(call: Call, range: '1h' | '24h' | '7d' | '30d'): Prom
       percentiles: { p50: p50LatencyMs ?? 0, p95: p95LatencyMs ?? 0, p99: p99LatencyMs ?? 0 },
       avg: averageLatencyMs ?? 0,
     },
-    sources: sources.map((source) => ({
+    sources: await mapInTurns(turn, sources, (source) => ({
       id: idOf(source),
       name: nameOf(source),
       slug: source.metadata.name,
       event_count: events.get(idOf(source)) ?? 0,
     })),
-    destinations: destinations.map((destination) => ({
+    destinations: await mapInTurns(turn, destinations, (destination) => ({
       id: idOf(destination),
       name: nameOf(destination),
       url: destination.spec.http?.url ?? null,
       ...shown(figuresOf(ofDestination.get(idOf(destination)) ?? [], { movedAwayCounts: true })),
     })),
-    routes: cachedObjects(call, 'Route').map((route) => ({
+    routes: await mapInTurns(turn, cachedObjects(call, 'Route'), (route) => ({
       id: idOf(route),
       name: nameOf(route),
       priority: route.spec.priority,
@@ -141,12 +142,12 @@ function shown({ deliveries, delivered, successRate, averageLatencyMs }: Figures
 }
 
 async function totalsOf(call: Call): Promise<z.input<typeof totals>> {
-  const { services, caller } = call;
+  const { services, caller, turn } = call;
   const org = caller.organization.id;
   const sources = cachedObjects(call, 'Source');
   const destinations = cachedObjects(call, 'Destination');
-  const taken = await Promise.all(sources.map((source) => services.messages.eventCounters(org, idOf(source))));
-  const ended = await Promise.all(destinations.map((destination) => services.messages.destinationCounters(org, idOf(destination))));
+  const taken = await mapInTurns(turn, sources, (source) => services.messages.eventCounters(org, idOf(source)));
+  const ended = await mapInTurns(turn, destinations, (destination) => services.messages.destinationCounters(org, idOf(destination)));
   const deliveries = ended.reduce((all, each) => all + each.deliveries, 0);
   const successes = ended.reduce((all, each) => all + each.successes, 0);
   const latencies = ended.reduce((all, each) => all + (each.averageLatencyMs ?? 0) * each.deliveries, 0);

@@ -6,7 +6,7 @@ import type { Series, SeriesSubject } from '../../../data/analytics/statistics-s
 import { type Call, operation } from '../../http/operation.ts';
 import { queryTime, timeRange } from '../../http/query.ts';
 import { findOrDeleted } from '../../records/deleted-ids.ts';
-import { cachedObjects, idOf } from '../../records/lookup.ts';
+import { cachedReferrers, idOf } from '../../records/lookup.ts';
 import { idOrSlug, isoTime, timestamp } from '../../records/record-fields.ts';
 import { roundedOrNull } from './analytics-figures.ts';
 
@@ -123,7 +123,7 @@ async function subjectOf(call: Call, sent: Pick<z.output<typeof query>, 'sourceI
     const { id, object: source } = await findOrDeleted(call, 'Source', sourceId);
     // Which routes a deleted one had is not kept: by its name they may be those of another one.
     if (source === null) return { type: 'source', id, routeIds: null };
-    const routes = cachedObjects(call, 'Route').filter(({ spec }) => spec.sourceRef.name === source.metadata.name);
+    const routes = cachedReferrers(call, 'Route', source);
     return { type: 'source', id, routeIds: routes.map(idOf) };
   }
   if (routeId !== undefined) return subjectOfTargets('route', await findOrDeleted(call, 'Route', routeId));

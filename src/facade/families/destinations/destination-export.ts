@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapInTurns } from '../../../core/in-turns.ts';
 import { maskedUnread } from '../../../core/masking.ts';
 import { defaultPayloadForm } from '../../../core/payload-link.ts';
 import { defaultSignatureScheme } from '../../../core/signature-scheme.ts';
@@ -8,7 +9,6 @@ import { authorize } from '../../http/authorization.ts';
 import { credentialFields } from '../../http/caller.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import { queryBoolean } from '../../http/query.ts';
-import { mapConcurrently } from '../../records/concurrently.ts';
 import { manifestsYaml } from '../../records/manifest-yaml.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../../records/portable.ts';
 import { readSecret, type SecretKeyRef } from '../../records/read-secret.ts';
@@ -116,7 +116,7 @@ export const destinationExportOperation: Operation = operation({
   handle: async (call) => {
     const { ids, includeSensitive } = call.query;
     if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
-    const { objects, missing } = exported(call, 'Destination', ids);
+    const { objects, missing } = await exported(call, 'Destination', ids);
     if (includeSensitive) {
       const { organization } = call.caller;
       call.services.logger.info(
@@ -125,7 +125,7 @@ export const destinationExportOperation: Operation = operation({
       );
     }
     if (call.wantsYaml) return missingIdsComment(missing) + (await destinationManifests(objects, call, includeSensitive));
-    const destinations = await mapConcurrently(objects, (object) => portable(object, call, includeSensitive));
+    const destinations = await mapInTurns(call.turn, objects, (object) => portable(object, call, includeSensitive));
     return { ...headOf(call), ...missing, destinations };
   },
 });

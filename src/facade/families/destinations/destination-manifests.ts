@@ -1,10 +1,11 @@
 import { carriesCredential } from '../../../core/credential-names.ts';
+import { mapInTurns } from '../../../core/in-turns.ts';
 import { isRecord } from '../../../resources/field-tree.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import { isSecretRefName } from '../../../resources/secret-use.ts';
 import type { Call } from '../../http/operation.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
-import { credentialsSecretName, type Manifest, manifestOf, manifestsYaml } from '../../records/manifest-yaml.ts';
+import { credentialsSecretName, type Manifest, manifestOf, manyManifestsYaml } from '../../records/manifest-yaml.ts';
 import { readSecret, type SecretKeyRef } from '../../records/read-secret.ts';
 import { generatedSecret } from '../../records/secret-draft.ts';
 import { type HeaderSpec, keyOfHeader } from '../shared/static-headers.ts';
@@ -23,18 +24,22 @@ interface MovedRef {
  * `includeSensitive` all Secrets precede the destinations, otherwise a comment lists which to make.
  */
 export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
-  const moved = destinations.map((destination) => {
+  const moved = await mapInTurns(call.turn, destinations, (destination) => {
     const refs: MovedRef[] = [];
     return { object: manifestOf(destination, movedSpec(destination, refs)), refs };
   });
   if (!includeSensitive) {
-    return manifestsYaml(moved.map(({ object, refs }) => ({ object, ...(refs.length > 0 && { comment: commentFor(refs) }) })));
+    const commented = await mapInTurns(call.turn, moved, ({ object, refs }) => ({
+      object,
+      ...(refs.length > 0 && { comment: commentFor(refs) }),
+    }));
+    return await manyManifestsYaml(call, commented);
   }
   const secrets = await secretManifests(
     moved.flatMap(({ refs }) => refs),
     call,
   );
-  return manifestsYaml([...secrets, ...moved]);
+  return await manyManifestsYaml(call, [...secrets, ...moved]);
 }
 
 function movedSpec(of: Destination, refs: MovedRef[]): unknown {

@@ -1,9 +1,9 @@
 import { kinds, type PosthornObject, type ServedKind, servedKinds } from '../../../resources/kinds.ts';
 import type { Condition } from '../../../resources/metadata.ts';
-import { referrersOf, refersTo } from '../../../resources/references.ts';
+import { referrersOf } from '../../../resources/references.ts';
 import { authorize } from '../../http/authorization.ts';
 import type { Call } from '../../http/operation.ts';
-import { cachedObjects, findToRead, idOf } from '../../records/lookup.ts';
+import { cachedReferrers, findToRead, idOf } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
 import { foreignManagers } from '../../records/owned-spec.ts';
 import { nameOf, timesOf } from '../../records/record-fields.ts';
@@ -97,7 +97,7 @@ function referrerSteps(call: Call, object: PosthornObject<ServedKind>): Step[] {
   const { kind, metadata } = object;
   const served = servedKinds.filter((each) => referrersOf(kind).includes(each));
   return served.flatMap((each) => {
-    const all = cachedObjects(call, each).filter((other) => refersTo(other, kind, metadata.name));
+    const all = cachedReferrers(call, each, { kind, metadata });
     if (all.length === 0) return [];
     const names = all.slice(0, maxReferrers).map((other) => ({ id: idOf(other), name: other.metadata.name }));
     const shown = names.map(({ name }) => name).join(', ');

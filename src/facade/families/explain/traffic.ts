@@ -2,9 +2,8 @@ import { ownProvider } from '../../../core/providers/providers.ts';
 import type { CircuitView } from '../../../data/queue/circuits.ts';
 import type { PosthornObject, ServedKind } from '../../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../../resources/plan-gates.ts';
-import { refersTo } from '../../../resources/references.ts';
 import type { Call } from '../../http/operation.ts';
-import { cachedObjects, idOf, inCache } from '../../records/lookup.ts';
+import { cachedReferrers, idOf, inCache } from '../../records/lookup.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
 import { monthOfOrganization } from './month.ts';
@@ -42,7 +41,7 @@ export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, 
     return { ...more, steps: [events, ...held.steps, ...more.steps], advice: [...(held.advice ?? []), ...(more.advice ?? [])] };
   }
   if (isA(object, 'Destination')) {
-    const routes = cachedObjects(call, 'Route').filter((route) => refersTo(route, 'Destination', object.metadata.name));
+    const routes = cachedReferrers(call, 'Route', object);
     const counters = await countersStep(call, id);
     const targets = routes.map((route) => ({ routeId: idOf(route), destinationId: id }));
     const more = await targetsOf(call, targets, ({ destinationId }) => destinationId === id);
@@ -75,7 +74,7 @@ async function countersStep({ services, caller }: Call, id: string): Promise<Ste
 }
 
 function sourceAdvice(call: Call, source: PosthornObject<'Source'>) {
-  if (cachedObjects(call, 'Route').some((route) => refersTo(route, 'Source', source.metadata.name))) return [];
+  if (cachedReferrers(call, 'Route', source).length > 0) return [];
   return [
     advise('Make a route: without one, events of the source go nowhere.', 'POST', '/routes', {
       name: 'New route',

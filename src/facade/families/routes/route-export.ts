@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
+import { mapInTurns, sortInTurns } from '../../../core/in-turns.ts';
 import { apiVersion } from '../../../resources/definition.ts';
-import { type Operation, operation } from '../../http/operation.ts';
-import { manifestOf, manifestsYaml } from '../../records/manifest-yaml.ts';
+import { type Call, type Operation, operation } from '../../http/operation.ts';
+import { manifestOf, manifestsYaml, manyManifestsYaml } from '../../records/manifest-yaml.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../../records/portable.ts';
 import { portableRoute, routeToPortable } from './portable-route.ts';
 
@@ -33,14 +34,17 @@ export const routeExportOperation: Operation = operation({
       ]),
   },
   handle: async (call) => {
-    const { objects: routes, missing } = exported(call, 'Route', call.query.ids);
-    if (call.wantsYaml) return missingIdsComment(missing) + manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
-    return { ...headOf(call), ...missing, routes: inOrder(routes.map(routeToPortable)) };
+    const { objects: routes, missing } = await exported(call, 'Route', call.query.ids);
+    if (call.wantsYaml) {
+      const manifests = await mapInTurns(call.turn, routes, (route) => ({ object: manifestOf(route) }));
+      return missingIdsComment(missing) + (await manyManifestsYaml(call, manifests));
+    }
+    return { ...headOf(call), ...missing, routes: await inOrder(call, await mapInTurns(call.turn, routes, routeToPortable)) };
   },
 });
 
 /** By name and content, which an import elsewhere keeps: slugs are not in the document. */
-function inOrder<Route extends { name: string }>(routes: readonly Route[]): Route[] {
-  const keyed = routes.map((route) => ({ route, key: `${route.name}\0${canonicalJson(route)}` }));
-  return keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ route }) => route);
+async function inOrder<Route extends { name: string }>({ turn }: Pick<Call, 'turn'>, routes: readonly Route[]): Promise<Route[]> {
+  const keyed = await mapInTurns(turn, routes, (route) => ({ route, key: `${route.name}\0${canonicalJson(route)}` }));
+  return (await sortInTurns(turn, keyed, (one, other) => (one.key < other.key ? -1 : 1))).map(({ route }) => route);
 }

@@ -9,7 +9,7 @@ import { toPosthornError } from '../../http/error-response.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
-import { byName, cachedObjects } from '../../records/lookup.ts';
+import { byName, countCached } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
 import { itemKey, madeUnder } from '../../records/request-keys.ts';
@@ -138,7 +138,7 @@ class RecordImport<K extends ServedKind> {
     this.#write = write;
     this.#strategy = strategy;
     this.#validateOnly = validateOnly;
-    this.#count = cachedObjects(call, definition.kind).length;
+    this.#count = countCached(call, definition.kind);
     this.#schema = definition.body.extend(portable);
   }
 

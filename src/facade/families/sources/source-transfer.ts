@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapInTurns } from '../../../core/in-turns.ts';
 import { looksMasked } from '../../../core/masking.ts';
 import type { PosthornObject, SpecOf } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
@@ -55,8 +56,8 @@ export const sourceExportOperation: Operation = operation({
     schema: z.object({ ...documentHead, ...missingIdsField, sources: z.array(portableSource).describe('The sources.') }),
   },
   handle: async (call) => {
-    const { objects, missing } = exported(call, 'Source', call.query.ids);
-    return { ...headOf(call), ...missing, sources: objects.map(toPortable) };
+    const { objects, missing } = await exported(call, 'Source', call.query.ids);
+    return { ...headOf(call), ...missing, sources: await mapInTurns(call.turn, objects, toPortable) };
   },
 });
 

@@ -1,0 +1,44 @@
+import { inParts } from './in-parts.ts';
+import type { LoopTurn } from './loop-turns.ts';
+
+/** So many items are mapped, or ordered, before others may have a turn. */
+const atOnce = 50;
+
+/** `run` of each item, in their order, for lists of any length: others have turns of the event loop between. At most 50 run at a time. */
+export async function mapInTurns<T, R>(turn: LoopTurn, items: readonly T[], run: (item: T) => R | Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const part of inParts(items, atOnce)) {
+    await turn.rest();
+    results.push(...(await Promise.all(part.map(run))));
+  }
+  return results;
+}
+
+/** The items in the order of `compare`, as `toSorted`, in turns as `mapInTurns`. */
+export async function sortInTurns<T>(turn: LoopTurn, items: readonly T[], compare: (one: T, other: T) => number): Promise<T[]> {
+  let runs: T[][] = [];
+  for (const part of inParts(items, atOnce)) {
+    await turn.rest();
+    runs.push(part.sort(compare));
+  }
+  while (runs.length > 1) {
+    const merged: T[][] = [];
+    for (let i = 0; i < runs.length; i += 2) merged.push(await turn.run(mergedInPieces(runs[i] ?? [], runs[i + 1] ?? [], compare)));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergedInPieces<T>(ones: readonly T[], others: readonly T[], compare: (one: T, other: T) => number): Generator<undefined, T[]> {
+  const merged: T[] = [];
+  let [i, j] = [0, 0];
+  while (i < ones.length || j < others.length) {
+    const [one, other] = [ones[i], others[j]];
+    const isOne = j >= others.length || (i < ones.length && compare(one as T, other as T) <= 0);
+    merged.push((isOne ? one : other) as T);
+    if (isOne) i++;
+    else j++;
+    if (merged.length % atOnce === 0) yield;
+  }
+  return merged;
+}
