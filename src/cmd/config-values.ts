@@ -75,7 +75,8 @@ export const redisUrl = z
   })
   .optional();
 
-const connectableUrl = z.url({ protocol: /^https?$/ }).refine(isUsableUrl, 'must not have port 0');
+/** To which clients, or this process, can connect. */
+export const connectableUrl = z.url({ protocol: /^https?$/ }).refine(isUsableUrl, 'must not have port 0');
 
 export const proxyUrl = connectableUrl.refine((url) => {
   try {

@@ -164,6 +164,7 @@ describe('the configuration', () => {
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],
     ['a certificate without its key', { POSTHORN_REDIS_CERT_FILE: 'cert.pem' }, /give both/],
     ['a proxy at port 0', { POSTHORN_EGRESS_PROXY_URL: 'http://proxy:0' }, /POSTHORN_EGRESS_PROXY_URL: must not have port 0/],
+    ['a public address at port 0', { POSTHORN_PUBLIC_URL: 'https://hooks.example:0' }, /POSTHORN_PUBLIC_URL: must not have port 0/],
     ['a store at port 0', { POSTHORN_WAREHOUSE_S3_ENDPOINT: 'http://minio:0' }, /POSTHORN_WAREHOUSE_S3_ENDPOINT: must not have port 0/],
     ['a mail server at port 0', { POSTHORN_SMTP_PORT: '0' }, /POSTHORN_SMTP_PORT: must not be 0/],
     ['Redis at port 0', { POSTHORN_REDIS_URL: 'redis://one:0' }, /must be redis:/],

@@ -4,7 +4,7 @@ import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
-import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
+import { cidrList, connectableUrl, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { consoleEnvironment } from './console-config.ts';
 import type { ConsoleView } from './console-views.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
@@ -181,15 +181,13 @@ export const environmentSchema = z.object({
     .describe('The DeliveryPool of which the worker is: it delivers what the organizations of that pool have. A pool sets it.')
     .meta({ roles: ['delivery'] }),
   ...workerEnvironment,
-  POSTHORN_PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
+  POSTHORN_PUBLIC_URL: connectableUrl
     .optional()
     .describe(
       'Address by which clients reach the installation. Links of thin deliveries begin with it. Default: in standalone the address that it listens on; else none: the `ingestUrl` of sources is a path without a host, and `payloadForm: thin` is refused.',
     )
     .meta({ roles: ['api', 'controller', 'delivery', 'ingest', 'standalone'] }),
-  POSTHORN_PUBLIC_INGEST_URL: z
-    .url({ protocol: /^https?$/ })
+  POSTHORN_PUBLIC_INGEST_URL: connectableUrl
     .optional()
     .describe('Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: `POSTHORN_PUBLIC_URL`.')
     .meta({ roles: ['api', 'ingest', 'standalone'] }),

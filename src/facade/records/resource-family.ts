@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapInTurns } from '../../core/in-turns.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { text } from '../../resources/text.ts';
 import { type Family, type Operation, operation } from '../http/operation.ts';
@@ -44,7 +45,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         const objects = newestFirst(call, kind).filter((object) => isNamed(object) && isListed(object));
         if (definition.isListedWhole) {
           const listed = optionalPage(objects, wholeListNumbers.parse(call.query));
-          return { data: await Promise.all(listed.map((object) => definition.toItem(object, call))) };
+          return { data: await mapInTurns(call.turn, listed, (object) => definition.toItem(object, call)) };
         }
         const { items, pagination } = cutPage(objects, pageNumbers.parse(call.query));
         return { data: await Promise.all(items.map((object) => definition.toItem(object, call))), pagination };

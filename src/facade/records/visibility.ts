@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { inParts } from '../../core/in-parts.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import { type Kind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { Key } from '../../store/store.ts';
 import type { Call, CallContext } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import { mapConcurrently } from './concurrently.ts';
 import { routesWith } from './in-use.ts';
 import { idOf } from './lookup.ts';
 
@@ -94,15 +94,25 @@ export async function awaitProgrammed<K extends ServedKind>(call: Call, kind: K,
 async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
   if (written.kind !== 'Filter') return true;
   const { caches, registry } = call.services;
+  // The form of the filter that each route had at the last look.
+  const seen = new Map<string, string>();
   return await isSeen(call, deadlineMs, async () => {
     const current = caches.Filter.get(written.metadata);
     if (current === undefined) return true;
     const { logic, conditions } = current.spec;
     const wanted = canonicalJson({ logic, conditions });
-    const records = await mapConcurrently(routesWith(current, call), (route) =>
-      registry.getOf(call.caller.organization.id, 'route', idOf(route)),
-    );
-    return records.every((record) => record === null || canonicalJson(record.filter) === wanted);
+    // A filter may have thousands of routes: each is looked at until it has the form, and no others after one that lacks it.
+    const ids = routesWith(current, call).map(idOf);
+    const open = ids.filter((id) => seen.get(id) !== wanted);
+    for (const part of inParts(open, 20)) {
+      await call.turn.rest();
+      const records = await Promise.all(part.map((id) => registry.getOf(call.caller.organization.id, 'route', id)));
+      for (const [index, record] of records.entries()) {
+        if (record !== null && canonicalJson(record.filter) !== wanted) return false;
+        seen.set(part[index] ?? '', wanted);
+      }
+    }
+    return true;
   });
 }
 

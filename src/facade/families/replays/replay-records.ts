@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapInTurns } from '../../../core/in-turns.ts';
 import { type ReplayRun, skippedCount } from '../../../data/replays/replay-run.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import type { Condition } from '../../../resources/metadata.ts';
@@ -94,8 +95,10 @@ export interface Progress {
 export async function progressOf(replays: readonly Replay[], call: Call): Promise<Progress[]> {
   const { registry, replayRuns } = call.services;
   const org = call.caller.organization.id;
-  const identities = await Promise.all(
-    replays.map(async (replay) => (await registry.getOf(org, 'replay', idOf(replay)))?.identity ?? null),
+  const identities = await mapInTurns(
+    call.turn,
+    replays,
+    async (replay) => (await registry.getOf(org, 'replay', idOf(replay)))?.identity ?? null,
   );
   const [only = null] = identities;
   const runs =
