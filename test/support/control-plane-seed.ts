@@ -59,6 +59,7 @@ function endInHole(file: string): void {
   truncateSync(file, content.length);
 }
 
+/** `cp` leaves holes as they are; Node would write their zeros. */
 export async function copyData(from: string, to: string): Promise<void> {
   mkdirSync(dirname(to), { recursive: true });
   await promisify(execFile)('cp', ['-R', from, to]);
