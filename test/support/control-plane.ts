@@ -2,11 +2,11 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { request } from 'undici';
+import { Agent, request } from 'undici';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { filesBelow } from '../../hack/files-digest.ts';
-import { AgentOfFile } from './agent-of-file.ts';
+import { createCertificateAuthority } from './certificate-authority.ts';
 import { copyData, keptSeed } from './control-plane-seed.ts';
 import { eventually } from './eventually.ts';
 import { onFreePort } from './ports.ts';
@@ -83,8 +83,9 @@ async function startPlane(options: ControlPlaneOptions, seed: string | null): Pr
   const assets = kubernetesAssets();
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-control-plane-'));
   const token = randomBytes(16).toString('hex');
-  const caFile = join(directory, 'certificates', 'apiserver.crt');
-  const agent = new AgentOfFile(caFile);
+  const caFile = join(directory, 'certificates', 'ca.crt');
+  writeCertificates(join(directory, 'certificates'), caFile);
+  const agent = new Agent({ connect: { ca: readFileSync(caFile) } });
   const processes: ServerProcess[] = [];
   let [etcdPort, apiPort] = [0, 0];
   let apiServer: ServerProcess | null = null;
@@ -98,20 +99,18 @@ async function startPlane(options: ControlPlaneOptions, seed: string | null): Pr
     body?: unknown,
     contentType = 'application/json',
   ): Promise<{ status: number; text: string }> => {
-    return await agent.use(async (dispatcher) => {
-      const response = await request(`https://127.0.0.1:${apiPort}${path}`, {
-        method,
-        dispatcher,
-        headers: {
-          authorization: `Bearer ${token}`,
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': contentType }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        headersTimeout: 60_000,
-      });
-      return { status: response.statusCode, text: await response.body.text() };
+    const response = await request(`https://127.0.0.1:${apiPort}${path}`, {
+      method,
+      dispatcher: agent,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headersTimeout: 60_000,
     });
+    return { status: response.statusCode, text: await response.body.text() };
   };
   const requestJson: ControlPlane['request'] = async (method, path, body, contentType) => {
     const { status, text } = await call(method, path, body, contentType);
@@ -202,13 +201,23 @@ async function startPlane(options: ControlPlaneOptions, seed: string | null): Pr
   }
 }
 
+/** kube-apiserver would make RSA keys, which takes longer, as does each handshake with one. */
+function writeCertificates(directory: string, caFile: string): void {
+  mkdirSync(directory);
+  const authority = createCertificateAuthority();
+  const { key, cert } = authority.issue(['127.0.0.1', 'localhost']);
+  writeFileSync(caFile, authority.text);
+  authority.remove();
+  writeFileSync(join(directory, 'apiserver.key'), key);
+  writeFileSync(join(directory, 'apiserver.crt'), cert);
+}
+
 function writeServiceAccountKeys(directory: string): void {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  const { privateKey, publicKey } = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    privateKeyEncoding: { type: 'sec1', format: 'pem' },
     publicKeyEncoding: { type: 'spki', format: 'pem' },
   });
-  mkdirSync(join(directory, 'certificates'));
   writeFileSync(join(directory, 'service-account.key'), privateKey);
   writeFileSync(join(directory, 'service-account.pub'), publicKey);
 }
