@@ -71,13 +71,16 @@ describe('the receiver of the quickstart for clusters', () => {
     return (await fetch(url, { method: 'POST', headers, body })).status;
   };
 
-  test.each(['{"order":7,"total":1200}', 'no JSON', ''])('accepts %j with the signature of another implementation', async (body) => {
-    const now = new Date();
-    expect(await deliver(body, now, new Webhook(secret).sign('msg_1', now, body))).toBe(200);
-    await eventually(() => expect(receiver.lastOutput()).toContain(`received POST /orders webhook-id=msg_1 signature=valid ${body}`));
-  });
+  test.each(['{"order":7,"total":1200}', 'no JSON', ''])(
+    'the receiver of the quickstart for clusters accepts %j with the signature of another implementation',
+    async (body) => {
+      const now = new Date();
+      expect(await deliver(body, now, new Webhook(secret).sign('msg_1', now, body))).toBe(200);
+      await eventually(() => expect(receiver.lastOutput()).toContain(`received POST /orders webhook-id=msg_1 signature=valid ${body}`));
+    },
+  );
 
-  test('refuses a wrong signature, and one that is too old', async () => {
+  test('the receiver of the quickstart for clusters refuses a wrong signature, and one that is too old', async () => {
     const old = new Date(Date.now() - 3_600_000);
     expect(await deliver('{}', new Date(), 'v1,AAAA')).toBe(401);
     expect(await deliver('{}', old, new Webhook(secret).sign('msg_1', old, '{}'))).toBe(401);

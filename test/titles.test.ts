@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 const root = new URL('..', import.meta.url).pathname;
 /** Words with which no sentence begins that has its subject first. */
 const withoutSubject =
-  /^(?:is|are|has|have|does|do|was|were|can|cannot|may|must|of|that|whose|which|and|nor|takes|gives|goes|keeps|knows|refuses|says|loses|delivers|leaves)\b/;
+  /^(?:is|are|has|have|does|do|was|were|can|cannot|may|must|of|that|whose|which|and|nor|takes|gives|goes|keeps|knows|refuses|says|loses|delivers|leaves|it|one (?:that|whose)|who|whoever|those|these)\b/;
 
 test('a title of a test that is in no describe begins with its subject', () => {
   const files = globSync('{src,test}/**/*.test.{ts,tsx}', { cwd: root });

@@ -36,7 +36,7 @@ async function check(url = redis.url): Promise<{ code: unknown; lines: string[] 
   return { code: await program.ended, lines: program.output().trim().split('\n') };
 }
 
-test('check ends with 0 when everything is as it must be, and says how much it has read', async () => {
+test('check ends with 0 when it finds no fault, and prints how much it has read', async () => {
   expect(await check()).toEqual({
     code: 0,
     lines: ['webhooks: 1 applications, 0 endpoints, 0 subscriptions, 0 findings', 'shards 2: 1 messages, 1 unfinished, 0 findings'],
@@ -67,7 +67,7 @@ test('check ends with 1 when a webhook store does not hold together', async () =
   });
 });
 
-test('check ends with 2 and says why when Redis does not answer', async () => {
+test('check ends with 2 and prints the reason when Redis does not answer', async () => {
   const { code, lines } = await check(`redis://127.0.0.1:${await freePort()}`);
   expect(code).toBe(2);
   expect(lines.join('\n')).toContain('Redis');

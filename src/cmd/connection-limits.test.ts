@@ -51,7 +51,7 @@ function isClosed(socket: Socket, withinMs: number): Promise<boolean> {
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('a connection that says nothing is closed, and one that has made a request is kept for the next one', async () => {
+test('a connection that sends nothing is closed, and one that has made a request is kept for the next one', async () => {
   const port = await serve({ limits: { firstRequestMs: 3000 } });
   const used = await open(port);
   used.write(request);
@@ -125,7 +125,7 @@ test('1,000 connections that say nothing, and 1,000 that send their headers slow
   }
 }, 180_000);
 
-test('those who request metrics at the same time get one computation of them', async () => {
+test('concurrent requests for metrics share one computation', async () => {
   let [requests, computations] = [0, 0];
   const metrics = async () => {
     computations += 1;

@@ -20,7 +20,7 @@ test('the console has no views of the operator unless POSTHORN_CONSOLE_VIEWS giv
   expect(readConfig('standalone', { POSTHORN_CONSOLE_VIEWS: JSON.stringify([failed]) }).consoleViews).toEqual([failed]);
 });
 
-test('the views of the operator can be in a file, and what the variable says goes before it', () => {
+test('the views of the operator can be in a file, and the variable takes precedence over it', () => {
   const file = { POSTHORN_CONSOLE_VIEWS_FILE: '/etc/views.json' };
   expect(readConfig('standalone', file, () => JSON.stringify([failed])).consoleViews).toEqual([failed]);
   expect(readConfig('standalone', { ...file, POSTHORN_CONSOLE_VIEWS: '[]' }, () => JSON.stringify([failed])).consoleViews).toEqual([]);

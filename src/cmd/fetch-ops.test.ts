@@ -30,7 +30,7 @@ test('the answer, whatever its status', async () => {
 test.each([
   { name: 'nothing', answer: (() => undefined) as RequestListener },
   { name: 'half a body', answer: ((_, response) => void response.write('half')) as RequestListener },
-])('who sends $name is given up at the deadline', async ({ answer }) => {
+])('a process that sends $name is given up at the deadline', async ({ answer }) => {
   await expect(fetchOps(await startServer(answer), 200)).rejects.toThrow();
 });
 

@@ -65,11 +65,11 @@ describe('a refused body is read to its end', () => {
       },
     ],
     ['ends the connection itself', (_, response) => response.writeHead(404, { Connection: 'close' }).end()],
-  ])('when the handler %s', async (_, handler) => {
+  ])('a refused body is read to its end when the handler %s', async (_, handler) => {
     expect(await outcome(await serve(handler), { head: closing(1_000_000), bytes: 1_000_000 })).toBe('HTTP/1.1 404');
   });
 
-  test('of a client that sends it in chunks', async () => {
+  test('a refused body is read to its end of a client that sends it in chunks', async () => {
     const socket = connect(await serve(refuse), '127.0.0.1');
     ends.push(() => socket.destroy());
     socket.write(chunked);
@@ -96,31 +96,34 @@ describe('a connection is cut', () => {
     return performance.now() - startedMs;
   }
 
-  test('when the body does not end in time', async () => {
+  test('a connection is cut when the body does not end in time', async () => {
     const passedMs = await cutAfter(await serve(refuse, { maxMs: 300 }), closing(1_000_000));
     expect(passedMs).toBeGreaterThan(250);
     expect(passedMs).toBeLessThan(30_000);
   });
 
-  test('when the body is larger than the bound', async () => {
+  test('a connection is cut when the body is larger than the bound', async () => {
     const port = await serve(refuse, { maxBytes: 200_000, maxMs: 60_000 });
     expect(await cutAfter(port, closing(1_000_000_000), Buffer.alloc(10_000))).toBeLessThan(30_000);
   });
 
-  test.each(['maxConnections', 'maxPerAddress'] as const)('when there are as many as %s already, until one of them ends', async (limit) => {
-    const port = await serve(refuse, { [limit]: 1, maxMs: 60_000 });
-    const held = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    ends.push(() => held.destroy());
-    held.write(closing(10));
-    await once(held, 'data');
-    const request = { head: closing(3_000_000), bytes: 3_000_000 };
-    expect(await outcome(port, request)).toBe('cut');
-    held.end('x'.repeat(10));
-    await once(held, 'close');
-    expect(await outcome(port, request)).toBe('HTTP/1.1 404');
-  });
+  test.each(['maxConnections', 'maxPerAddress'] as const)(
+    'a connection is cut when there are as many as %s already, until one of them ends',
+    async (limit) => {
+      const port = await serve(refuse, { [limit]: 1, maxMs: 60_000 });
+      const held = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      ends.push(() => held.destroy());
+      held.write(closing(10));
+      await once(held, 'data');
+      const request = { head: closing(3_000_000), bytes: 3_000_000 };
+      expect(await outcome(port, request)).toBe('cut');
+      held.end('x'.repeat(10));
+      await once(held, 'close');
+      expect(await outcome(port, request)).toBe('HTTP/1.1 404');
+    },
+  );
 
-  test('at once when the whole body was read before the answer', async () => {
+  test('a connection is cut at once when the whole body was read before the answer', async () => {
     const port = await serve((request, response) => request.resume().once('end', () => response.end('ok')), { maxMs: 60_000 });
     const startedMs = performance.now();
     expect(await sendPaced(port, { head: closing(10), bytes: 10 })).toContain('ok');

@@ -61,7 +61,7 @@ test.each([
   }
 });
 
-test('a Cluster that does not say where its nodes are is waited for no longer than 10 s', async () => {
+test('the wait for a Cluster that does not report its nodes ends after 10 s', async () => {
   const { check, stop } = await startSecured('cluster', cluster);
   try {
     expect(await check({ ...authority(), ...own })).toBe(2);

@@ -130,7 +130,7 @@ describe('secrets', () => {
   const bearer = { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } as const;
   const spec = { http: { url: 'https://shop.example/hook', auth: { ...bearer, tokenSecretRef: { ...bearer.tokenSecretRef } } } };
 
-  test('are in the record sealed for it, and in clear nowhere', () => {
+  test('secrets are in the record sealed for it, and in clear nowhere', () => {
     const { record } = destination(spec, { token: 'canary-token', signingSecrets: secret });
     expect(JSON.stringify(record)).not.toContain('canary-token');
     const auth = record && httpSettings(record).auth;
@@ -165,14 +165,14 @@ describe('secrets', () => {
     { field: 'token', auth: { type: 'bearer', tokenSecretRef: reference } },
     { field: 'key', auth: { type: 'api_key', headerName: 'x-key', keySecretRef: reference } },
     { field: 'headerValue', auth: { type: 'custom_header', headerName: 'x-token', headerValueSecretRef: reference } },
-  ] as const)('of auth type $auth.type are sealed as $field', ({ field, auth }) => {
+  ] as const)('secrets of auth type $auth.type are sealed as $field', ({ field, auth }) => {
     const { record } = destination({ http: { url: 'https://shop.example/hook', auth } }, { [field]: 'value' });
     if (record === undefined) throw new Error('refused');
     const sealed = new Map(Object.entries(httpSettings(record).auth)).get(field) ?? '';
     expect(keyring.open(sealed, recordSealingContext(organization.id, 'destination', record.id, field))).toBe('value');
   });
 
-  test('of TLS are sealed, and are refused when they do not belong together', () => {
+  test('secrets of TLS are sealed, and are refused when they do not belong together', () => {
     const authority = createCertificateAuthority();
     const [own, other] = [authority.issue(['10.0.0.1']), authority.issue(['10.0.0.2'])];
     const refs = { clientCertificateSecretRef: reference, clientKeySecretRef: reference };
@@ -192,7 +192,7 @@ describe('secrets', () => {
     authority.remove();
   });
 
-  test('of a source are sealed for it, and turn the check on', () => {
+  test('secrets of a source are sealed for it, and turn the check on', () => {
     const object = storedObject('Source', 'orders', { provider: 'github', signingSecretRef: reference }, 'acme');
     const { record } = compileSource(object, { organization, signingSecret: 'two words\n', keyring, published: null });
     if (record === undefined) throw new Error('refused');
@@ -201,7 +201,7 @@ describe('secrets', () => {
     expect(record.rejectInvalidSignatures).toBe(true);
   });
 
-  test('are requested only where the auth type needs them', () => {
+  test('secrets are requested only where the auth type needs them', () => {
     const { spec: full } = storedObject('Destination', 'shop', spec, 'acme');
     expect(destinationSecretReferences(full)).toEqual({ token: { name: 's', key: 't' } });
   });
@@ -337,7 +337,7 @@ describe('a warehouse', () => {
     },
   ] as const;
 
-  test.each(types)('of type $spec.type has its settings, and its $field sealed', ({ spec, field, value }) => {
+  test.each(types)('a warehouse of type $spec.type has its settings, and its $field sealed', ({ spec, field, value }) => {
     expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({ [field]: ref });
     const { record } = destination(spec, { [field]: value });
     if (record === undefined) throw new Error('refused');
@@ -348,19 +348,19 @@ describe('a warehouse', () => {
     expect(shown).toMatchSnapshot();
   });
 
-  test.each(types)('of type $spec.type is sealed again only when its secret changes', ({ spec, field, value }) => {
+  test.each(types)('a warehouse of type $spec.type is sealed again only when its secret changes', ({ spec, field, value }) => {
     const object = storedObject('Destination', 'shop', spec, 'acme');
     const inputs = { organization, headers: [], shard: 0, keyring };
     const first = compileDestination(object, { ...inputs, secrets: { [field]: value }, published: null }).record ?? null;
     expect(compileDestination(object, { ...inputs, secrets: { [field]: value }, published: first }).record).toEqual(first);
   });
 
-  test.each(types)('of type $spec.type without a usable secret is refused', ({ spec, field }) => {
+  test.each(types)('a warehouse of type $spec.type without a usable secret is refused', ({ spec, field }) => {
     for (const value of ['', field === 'secretAccessKey' ? ' ' : 'no such key!'])
       expect(destination(spec, { [field]: value }).refusal).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
-  test('with an access key id that no header can carry is refused', () => {
+  test('a warehouse with an access key id that no header can carry is refused', () => {
     const s3 = { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIA\n€', secretAccessKeySecretRef: { name: 's', key: 'k' } };
     expect(destination({ type: 's3', s3 }, { secretAccessKey: 'a' }).refusal).toEqual({
       reason: 'InvalidCredentials',
@@ -368,13 +368,13 @@ describe('a warehouse', () => {
     });
   });
 
-  test('with the identity of the platform needs and reads no secret', () => {
+  test('a warehouse with the identity of the platform needs and reads no secret', () => {
     const spec = { type: 's3', s3: { bucket: 'events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
     expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({});
     expect(destination(spec).record).toMatchObject({ s3: { credentials: null } });
   });
 
-  test('of type r2 with the identity of the platform, from before that was a rule, is refused', () => {
+  test('a warehouse of type r2 with the identity of the platform, from before that was a rule, is refused', () => {
     const secretAccessKeySecretRef = { name: 's', key: 'k' };
     const r2 = { bucket: 'events', endpoint: 'https://account.r2.example', accessKeyId: 'a', secretAccessKeySecretRef };
     const { spec } = storedObject('Destination', 'shop', { type: 'r2', r2, warehouse: {} }, 'acme');
@@ -383,7 +383,7 @@ describe('a warehouse', () => {
     expect(warehouseRefusal({ ...spec, warehouse: before })).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
-  test('with a field mapping that cannot be read is refused', () => {
+  test('a warehouse with a field mapping that cannot be read is refused', () => {
     const mapping = (source: string) => ({
       type: 's3' as const,
       s3: { bucket: 'events', region: 'eu-central-1' },

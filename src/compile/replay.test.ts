@@ -122,12 +122,12 @@ describe('the identity of a Replay', () => {
       { filter: { destinationRefs: [{ name: 'b' }, { name: 'a' }] } },
     ],
     ['writes a time in another zone', { filter: { from: '2026-01-31T12:00:00Z' } }, { filter: { from: '2026-01-31T13:00:00.0+01:00' } }],
-  ])('stays when it %s', (_, one, other) => {
+  ])('the identity of a Replay stays when it %s', (_, one, other) => {
     expect(identity(other)).toBe(identity(one));
     expect(identity(one)).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test('is another with another organization, name or field of the spec', () => {
+  test('the identity of a Replay is another with another organization, name or field of the spec', () => {
     const identities = [
       identity({}),
       identity({}, 'other'),
@@ -145,7 +145,7 @@ describe('the identity of a Replay', () => {
     expect(new Set(identities).size).toBe(identities.length);
   });
 
-  test('is of this very text, which later versions must not change: replays that have run would run again', () => {
+  test('the identity of a Replay is of this very text, which later versions must not change: replays that have run would run again', () => {
     expect(identity({ filter: { statuses: ['failed', 'dlq'], from: '2026-01-31T12:00:00Z' }, ratePerSecond: 7 })).toMatchInlineSnapshot(
       `"41958fcc0551734052ce8b312494d9df5ab523e2f7da4bf5cf75dbd61cdfc8f9"`,
     );

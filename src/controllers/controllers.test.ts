@@ -294,7 +294,7 @@ describe('a route', () => {
 });
 
 describe('secrets', () => {
-  test('are sealed into the record, and an edit of the Secret changes it', async () => {
+  test('secrets are sealed into the record, and an edit of the Secret changes it', async () => {
     suite.start();
     await namespaceOfAcme();
     const made = await destination('shop', {
@@ -321,7 +321,7 @@ describe('secrets', () => {
     await eventually(async () => expect(await tokenInForce()).toBe('second'));
   });
 
-  test('that the facade has sealed are opened', async () => {
+  test('secrets that the facade has sealed are opened', async () => {
     suite.start();
     await namespaceOfAcme();
     const org = idOf('Organization', await suite.store.get('Organization', { name: 'acme' }));
@@ -336,7 +336,7 @@ describe('secrets', () => {
     ).toEqual(['inner']);
   });
 
-  test('of the wrong form are refused', async () => {
+  test('secrets of the wrong form are refused', async () => {
     suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: 'not a secret' });

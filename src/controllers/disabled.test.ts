@@ -24,16 +24,19 @@ const timeOf = async (kind: ConfigurationKind, manager: string) => {
 };
 
 describe('a disabled object', () => {
-  test.each(switchedKinds)('a disabled object of kind %s is Ready as Disabled, and says who disabled it and when', async (kind) => {
-    const key = { namespace: 'acme', name: firstOf(kind) };
-    await readyAs(suite.store, kind, key, 'Ready');
-    await apply(kind, { enabled: false }, 'posthorn-api');
-    const { message } = await readyAs(suite.store, kind, key, 'Disabled');
-    expect(message).toBe(`disabled by posthorn-api at ${await timeOf(kind, 'posthorn-api')}; ${programmed}`);
-    expect(await timeOf(kind, 'posthorn-api')).toMatch(/^\d{4}-/);
-    await apply(kind, { enabled: true }, 'posthorn-api');
-    expect((await readyAs(suite.store, kind, key, 'Ready')).message).toBe(programmed);
-  });
+  test.each(switchedKinds)(
+    'a disabled object of kind %s is Ready as Disabled, and its message names who disabled it and when',
+    async (kind) => {
+      const key = { namespace: 'acme', name: firstOf(kind) };
+      await readyAs(suite.store, kind, key, 'Ready');
+      await apply(kind, { enabled: false }, 'posthorn-api');
+      const { message } = await readyAs(suite.store, kind, key, 'Disabled');
+      expect(message).toBe(`disabled by posthorn-api at ${await timeOf(kind, 'posthorn-api')}; ${programmed}`);
+      expect(await timeOf(kind, 'posthorn-api')).toMatch(/^\d{4}-/);
+      await apply(kind, { enabled: true }, 'posthorn-api');
+      expect((await readyAs(suite.store, kind, key, 'Ready')).message).toBe(programmed);
+    },
+  );
 
   test('a disabled object keeps the time at which it was disabled while its manager changes other fields', async () => {
     const key = { namespace: 'acme', name: firstOf('Route') };

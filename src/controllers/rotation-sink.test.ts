@@ -149,7 +149,7 @@ test.each<CrashPoint>(['before', 'after'])('a rotation is one event when the lea
   });
 });
 
-test('who rotated a secret is reported, also by the next leader', async () => {
+test('the manager that rotated a secret is reported, also by the next leader', async () => {
   const asked: string[] = [];
   await crashAtEveryCommand(redis.client, 'after', {
     prepare: async () => {

@@ -154,7 +154,7 @@ test.each<Referring>(['Destination', 'NotificationChannel'])(
 );
 
 describe.each(kindsOfUsers)('the token of a ServiceAccount', (kind) => {
-  test(`is not used by a ${kind}, whatever its maker and its labels`, async () => {
+  test(`the token of a ServiceAccount is not used by a ${kind}, whatever its maker and its labels`, async () => {
     await start();
     await use(kind);
     await apply({

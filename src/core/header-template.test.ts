@@ -160,18 +160,18 @@ describe('a placeholder', () => {
     ['a percent sign', '50% off', '50%25 off'],
     ['separators of lines of Unicode', '\u2028\u2029', '%E2%80%A8%E2%80%A9'],
     ['a placeholder', '{{ event.id }}', '{{ event.id }}'],
-  ])('is percent-encoded where it has %s', (_, sent, expected) => {
+  ])('a placeholder is percent-encoded where it has %s', (_, sent, expected) => {
     expect(value('{{ payload.a }}', { a: sent })).toBe(expected);
     expect(value('{{ headers.x-a }}', {}, { headers: [['x-a', sent]] })).toBe(expected);
   });
 
-  test('takes the payload as filters read it: decompressed, and of a form its fields', () => {
+  test('a placeholder takes the payload as filters read it: decompressed, and of a form its fields', () => {
     const gzip = { headers: [['content-encoding', 'gzip']] as [string, string][] };
     expect(value('{{ payload.a }}', gzipSync('{"a": 1}'), gzip)).toBe('1');
     expect(value('{{ payload.a }}', 'a=1+2', { contentType: 'application/x-www-form-urlencoded' })).toBe('1 2');
   });
 
-  test(`has no value of a payload above ${payloadBytes} bytes, sent or decompressed`, () => {
+  test(`a placeholder has no value of a payload above ${payloadBytes} bytes, sent or decompressed`, () => {
     const sized = (bytes: number) => `{"a":1,"b":"${'x'.repeat(bytes - 14)}"}`.slice(0, bytes);
     const fits = sized(payloadBytes);
     expect(fits.length).toBe(payloadBytes);

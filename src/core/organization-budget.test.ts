@@ -18,7 +18,7 @@ test('an organization that has its share waits, and others find room', async () 
   expect(await second).not.toBeNull();
 });
 
-test('who finds no place within 10 s is told so, and takes none later', async () => {
+test('a caller that gets no place within 10 s gets null, and takes none later', async () => {
   const clock = new FakeClock();
   const batches = room(clock);
   const leave = await batches.enter('org_a');
@@ -84,7 +84,7 @@ test.each<[what: string, waits: [org: string, source: string, places: number], h
   ['for the share of its source', ['org_a', 'a1', 1], ['org_a a1']],
   ['for the share of its organization', ['org_a', 'a3', 2], ['org_a a1', 'org_a a2']],
   ['for places of all', ['org_c', 'c1', 2], ['org_a a1', 'org_a a2', 'org_b b1', 'org_b b2']],
-])('who waits %s is held up by those who have it', async (_what, [org, source, places], holdUp) => {
+])('a caller that waits %s is held up by those that have it', async (_what, [org, source, places], holdUp) => {
   const payloads = new OrganizationBudget({ places: 10, placesOfOrganization: 6, placesOfSource: 2, clock: new FakeClock() });
   const holders = ['org_a a1', 'org_a a2', 'org_b b1', 'org_b b2'];
   const heldUp = (): string[] => holders.filter((holder) => payloads.holdsUp(...(holder.split(' ') as [string, string])));

@@ -53,7 +53,7 @@ test('a script that throws fails for its caller, and the next one has its turn',
   expect(await next).toBe('next');
 });
 
-test('those for whom scripts wait have their turns in the round', async () => {
+test('owners of waiting scripts are served round-robin', async () => {
   const { clock, begun, script } = paced({ pausesPerScript: 1 });
   for (const name of ['a1', 'a2', 'a3', 'a4']) void script(name, 5);
   await clock.advance(12);

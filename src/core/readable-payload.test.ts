@@ -234,7 +234,7 @@ describe('a payload of another charset is read as text', () => {
     if (body.equals(Buffer.from(text))) expect(bytes).toBe(body);
   });
 
-  test('also behind a content coding', () => {
+  test('a payload of another charset is read as text also behind a content coding', () => {
     expect(readable(gzipSync(windows1252), { contentType: 'text/plain; charset=windows-1252', contentEncoding: 'gzip' }).text).toBe(text);
   });
 

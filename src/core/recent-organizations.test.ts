@@ -11,10 +11,10 @@ function recent(...organizations: readonly string[]): RecentOrganizations {
 }
 
 test('several are those of which two had something', () => {
-  expect(recent().areSeveral).toBe(false);
-  expect(recent('org_a', 'org_a').areSeveral).toBe(false);
-  expect(recent('org_a', 'org_b').areSeveral).toBe(true);
-  expect(recent('org_a', 'org_b', 'org_b').areSeveral).toBe(true);
+  expect(recent().hasSeveral).toBe(false);
+  expect(recent('org_a', 'org_a').hasSeveral).toBe(false);
+  expect(recent('org_a', 'org_b').hasSeveral).toBe(true);
+  expect(recent('org_a', 'org_b', 'org_b').hasSeveral).toBe(true);
 });
 
 test('after 10 s they count no more', async () => {
@@ -22,7 +22,7 @@ test('after 10 s they count no more', async () => {
   await clock.advance(6000);
   known.add('org_a');
   await clock.advance(4000);
-  expect(known.areSeveral).toBe(true);
+  expect(known.hasSeveral).toBe(true);
   await clock.advance(1);
-  expect(known.areSeveral).toBe(false);
+  expect(known.hasSeveral).toBe(false);
 });

@@ -22,7 +22,7 @@ export class RecentOrganizations {
   }
 
   /** Whether there were more than one. */
-  get areSeveral(): boolean {
+  get hasSeveral(): boolean {
     return this.#otherAtMs >= this.#clock.now() - recentMs;
   }
 }

@@ -45,9 +45,9 @@ describe('the query that is kept', () => {
     [`token${'[]'.repeat(200)}=s&a[0][12]=1&key]]=s&a[b][]=1`, 'a[0][12]=1&a[b][]=1'],
     ['country_code=DE&errorCode=1&idempotency_key=a&page_token=b', 'country_code=DE&errorCode=1&idempotency_key=a&page_token=b'],
     ['MessageSid=SM1&AccountSid=AC1&sid=s&connect.sid=s', 'MessageSid=SM1&AccountSid=AC1'],
-  ])('of %j is %j', (query, kept) => expect(keptQuery(query)).toBe(kept));
+  ])('the query that is kept of %j is %j', (query, kept) => expect(keptQuery(query)).toBe(kept));
 
-  test.each(['password', 'client_secret', 'x_session', 'hmac', 'X-Amz-Signature'])('has no %s', (name) =>
+  test.each(['password', 'client_secret', 'x_session', 'hmac', 'X-Amz-Signature'])('the query that is kept has no %s', (name) =>
     expect(isSentCredentialParameter(name)).toBe(true),
   );
 });

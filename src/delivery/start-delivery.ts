@@ -80,7 +80,7 @@ export interface DeliveryOptions {
   concurrency?: number;
   /** Default: failures. */
   attemptDetail?: AttemptDetailMode;
-  /** Of the installation. Default: 1 MiB. */
+  /** Payload limit of the installation. Default: 1 MiB. */
   maxPayloadBytes?: number;
   egress: Partial<InstallationEgress> & { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
@@ -91,11 +91,11 @@ export interface DeliveryOptions {
   mailer?: Mailer;
   /** E-mails of an organization in a day, one for each address; default 1000. */
   mailsPerDay?: number;
-  /** Of addresses that may get e-mails; default: any. */
+  /** Domains that may get e-mails. Default: any. */
   mailDomains?: readonly string[];
-  /** Of the API, without a slash at its end, for the links of thin deliveries. Absent: nothing is sent to targets that get links. */
+  /** URL of the API, without a slash at its end, for the links of thin deliveries. Absent: nothing is sent to targets that get links. */
   publicUrl?: string;
-  /** Of the page where addresses are confirmed; absent: they need not be. */
+  /** URL of the page where addresses are confirmed; absent: they need not be. */
   mailConfirmationUrl?: string;
   /** Evaluates and accepts events for replays. */
   eventReplays: EventReplays;
@@ -141,7 +141,7 @@ const confirmationsPerDay = 50;
 const confirmationsPerMailbox = { perOrganization: 3, ofAll: 20 };
 const defaultBatchAgeMs = 60_000;
 const defaultArchiveAgeMs = 600_000;
-/** Of a batch of an archive; what it becomes as JSON may be some times that. */
+/** Limits of a batch of an archive. As JSON it may become some times as large. */
 const archiveBatch = { records: 1000, bytes: 4 * 1024 * 1024 };
 
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
@@ -213,7 +213,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
   const organizations = new RecentOrganizations(clock);
   const slotShares = new SlotShares(slots);
-  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => organizations.areSeveral });
+  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, hasContention: () => organizations.hasSeveral });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses, ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(

@@ -17,7 +17,7 @@ export interface BodyMemory {
   /** Of bodies up to 1 MiB. */
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
-  largeRoom: OrganizationBudget;
+  largeBudget: OrganizationBudget;
   spare: SpareBuffer;
   clock: Clock;
 }
@@ -32,7 +32,7 @@ function nothing(): void {}
 /** Notifications of a body reader to its waiter. */
 export interface Waits {
   /** The body waits for memory before more of it is read: this time is no fault of the sender. */
-  waitsForRoom(): void;
+  waitsForBudget(): void;
   reads(): void;
   /** It is answered; further bytes are dropped. */
   readonly aborted: boolean;
@@ -81,7 +81,7 @@ export class ArrivingBody {
   async read(waits: Waits): Promise<Buffer> {
     const announced = Number(this.#request.headers['content-length'] ?? 0);
     if (announced > this.#limitBytes) throw payloadTooLarge(this.#limitBytes);
-    if (announced > wholePayloadBytes) await this.#makeRoom(announced, waits);
+    if (announced > wholePayloadBytes) await this.#takeBudget(announced, waits);
     return await this.#arrival(announced, waits);
   }
 
@@ -111,10 +111,10 @@ export class ArrivingBody {
     this.#taken = 0;
   }
 
-  async #makeRoom(bytes: number, waits: Waits): Promise<void> {
+  async #takeBudget(bytes: number, waits: Waits): Promise<void> {
     const signal = waits.signal;
-    waits.waitsForRoom();
-    const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), { source: this.#source, signal });
+    waits.waitsForBudget();
+    const leave = await this.#room.largeBudget.enter(this.#org, mebibytes(bytes), { source: this.#source, signal });
     if (leave === null) throw overShare();
     if (signal.aborted) {
       leave();
@@ -162,18 +162,18 @@ export class ArrivingBody {
     this.#request.pause();
     this.#chunks.push(chunk);
     this.#size = 0;
-    await this.#makeRoom(this.#limitBytes, waits);
+    await this.#takeBudget(this.#limitBytes, waits);
     this.#keepPace(this.#limitBytes, refuse);
     this.#request.resume();
   }
 
   /** Restarts. A time in which this process was stopped counts as one check. */
   #keepPace(bytes: number, refuse: (error: PosthornError) => void): void {
-    const { clock, limits, largeRoom } = this.#room;
+    const { clock, limits, largeBudget } = this.#room;
     const look = (times: number): void => {
       this.#endPace = clock.after(paceCheckMs, () => {
         const least = (leastPace * bytes * times * paceCheckMs) / limits.bodyDeadlineMs;
-        if (times > 1 && this.#size < least && largeRoom.holdsUp(this.#org, this.#source)) refuse(tooSlow());
+        if (times > 1 && this.#size < least && largeBudget.holdsUp(this.#org, this.#source)) refuse(tooSlow());
         else look(times + 1);
       });
     };

@@ -64,7 +64,7 @@ export function createIngestHandler({
       requests: new OpenShares({ all: inForce.requestsInFlight, ofOwner: inForce.requestsOfOrganization }),
       bytes: new OpenShares({ all: inForce.bytesInFlight, ofOwner: inForce.bytesOfOrganization }),
     },
-    largeRoom: new OrganizationBudget({
+    largeBudget: new OrganizationBudget({
       places: inForce.largeMebibytes,
       placesOfOrganization: inForce.largeMebibytesOfOrganization,
       placesOfSource: inForce.largeMebibytesOfSource,

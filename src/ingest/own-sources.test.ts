@@ -48,7 +48,7 @@ describe('a source for own events', () => {
     expect(ingest.kept.events).toEqual([]);
   });
 
-  test('is found by its organization while it is enabled', async () => {
+  test('a source for own events is found by its organization while it is enabled', async () => {
     expect(await hasOwnSource(ingest.registry, 'org_a')).toBe(false);
     await ingest.publishSource(own);
     expect(await ingest.registry.ownSourceIdsOfOrganization('org_a')).toEqual(['src_own']);
@@ -61,7 +61,7 @@ describe('a source for own events', () => {
 });
 
 describe('an own event', () => {
-  test('is evaluated by the schemas and filters of the routes, and has no other headers than its hops', async () => {
+  test('an own event is evaluated by the schemas and filters of the routes, and has no other headers than its hops', async () => {
     await ingest.publishSource(own);
     const conditions = [{ field: 'payload.type', operator: 'equals' as const, value: 'endpoint.disabling' }];
     const schema = JSON.stringify({ type: 'object', required: ['data'] });
@@ -87,13 +87,13 @@ describe('an own event', () => {
     ['that is disabled', { ...own, enabled: false }, {}],
     ['of another provider', { ...own, provider: 'github' as const }, {}],
     ['that is gone', own, { sourceId: 'src_gone' }],
-  ])('is not accepted for a source %s', async (_, source, changes) => {
+  ])('an own event is not accepted for a source %s', async (_, source, changes) => {
     await ingest.publishSource(source);
     await accept(ownEvent(changes));
     expect(ingest.kept.events).toEqual([]);
   });
 
-  test('is stored once, however often it is accepted, and counts for no month', async () => {
+  test('an own event is stored once, however often it is accepted, and counts for no month', async () => {
     const redis = ingest.redis.client;
     const acceptor = new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: lenientClock, shards: () => 4 });
     await ingest.publishSource({ ...own, monthlyMessages: 1 });

@@ -50,7 +50,7 @@ export interface IngestServices extends PlanServices, TakingServices {
   inFlight: { requests: number };
   /** Of each organization, and of its sources. */
   shares: { requests: OpenShares; bytes: OpenShares };
-  largeRoom: OrganizationBudget;
+  largeBudget: OrganizationBudget;
   spare: SpareBuffer;
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
@@ -316,7 +316,7 @@ export class IngestRequest implements Expirable, Waits {
   }
 
   /** The budget of memory answers a sender that waits there before that. */
-  waitsForRoom(): void {
+  waitsForBudget(): void {
     const { deadlines, limits } = this.#services;
     this.#stage = 'room';
     deadlines.set(this, limits.roomDeadlineMs + limits.bodyDeadlineMs);

@@ -122,7 +122,7 @@ describe('a step of the messages of a month', () => {
     expect((await noted()).map(({ percent, messages }) => [percent, messages])).toEqual(steps);
   });
 
-  test('is neither recorded nor searched for without a source, and reported once there is one', async () => {
+  test('a step of the messages of a month is neither recorded nor searched for without a source, and reported once there is one', async () => {
     ownSource(false);
     await claimed(9);
     expect(await world.redis.client.hgetall(keys.quota)).toEqual({ [month]: '9' });
@@ -154,14 +154,14 @@ describe('a step of the messages of a month', () => {
     },
   );
 
-  test('is not reported without a limit', async () => {
+  test('a step of the messages of a month is not reported without a limit', async () => {
     const { claim, settled } = countingProcess();
     await claim(1000, null);
     await settled();
     expect(await noted()).toEqual([]);
   });
 
-  test('is reported once, although many processes come across it at once', async () => {
+  test('a step of the messages of a month is reported once, although many processes come across it at once', async () => {
     const processes = Array.from({ length: 30 }, () => countingProcess());
     await Promise.all(processes.flatMap(({ claim }) => [claim(1, 60), claim(1, 60), claim(1, 60)]));
     for (const { settled } of processes) await settled();
@@ -170,26 +170,29 @@ describe('a step of the messages of a month', () => {
     expect(await counted()).toBe('60');
   });
 
-  test.each<CrashPoint>(['before', 'after'])('is reported once when the process dies %s any of its commands', async (moment) => {
-    await crashAtEveryCommand(world.redis.client, moment, {
-      prepare: () => world.empty(),
-      work: async (client) => {
-        const { claim, settled } = countingProcess(client);
-        await claim(7);
-        await claim(3);
-        await settled();
-      },
-      look: async () => {
-        const { claim, settled } = countingProcess();
-        while ((await claim(1)).outcome === 'store');
-        await settled();
-        expect((await noted()).map(({ percent }) => percent)).toEqual([80, 100]);
-        expect(await world.redis.client.hget(keys.quota, `told:${month}`)).toBe('100');
-      },
-    });
-  });
+  test.each<CrashPoint>(['before', 'after'])(
+    'a step of the messages of a month is reported once when the process dies %s any of its commands',
+    async (moment) => {
+      await crashAtEveryCommand(world.redis.client, moment, {
+        prepare: () => world.empty(),
+        work: async (client) => {
+          const { claim, settled } = countingProcess(client);
+          await claim(7);
+          await claim(3);
+          await settled();
+        },
+        look: async () => {
+          const { claim, settled } = countingProcess();
+          while ((await claim(1)).outcome === 'store');
+          await settled();
+          expect((await noted()).map(({ percent }) => percent)).toEqual([80, 100]);
+          expect(await world.redis.client.hget(keys.quota, `told:${month}`)).toBe('100');
+        },
+      });
+    },
+  );
 
-  test('is reported by the replays that pass it', async () => {
+  test('a step of the messages of a month is reported by the replays that pass it', async () => {
     const originals = await world.endedMessages([0, 1, 0, 1]);
     const { quotaSteps, settled } = countingProcess();
     const { steps } = replayParts(world.redis.client, { prefix, shards: world.shards, quotaSteps });
@@ -201,7 +204,7 @@ describe('a step of the messages of a month', () => {
     ]);
   });
 
-  test('is reported by the replay of a message that passes it', async () => {
+  test('a step of the messages of a month is reported by the replay of a message that passes it', async () => {
     const [id = ''] = await world.endedMessages([0]);
     const { quotaSteps, settled } = countingProcess();
     const shared = { redis: world.redis.client, prefix, clock: systemClock, shards: () => world.shards };

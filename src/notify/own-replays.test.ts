@@ -65,7 +65,7 @@ describe('a worker', () => {
     ends.push(startAlertingWorker(world.redis, { prefix, registry, shards: world.shards }));
   }
 
-  test('reports the end of a replay to the routes of the source, as the documented JSON, once', async () => {
+  test('a worker reports the end of a replay to the routes of the source, as the documented JSON, once', async () => {
     await world.endedMessages([0, 1, 0]);
     await start(replayRecord({ slug: 'night', hop: 3 }));
     await ops.arrived(1);
@@ -103,14 +103,14 @@ describe('a worker', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
-  test('reports the end of a dry run, marked as one', async () => {
+  test('a worker reports the end of a dry run, marked as one', async () => {
     await world.endedMessages([0, 1]);
     await start(replayRecord({ isDryRun: true }));
     await ops.arrived(1);
     expect(told()).toMatchObject([{ data: { dryRun: true, phase: 'Succeeded', candidates: 2, queued: 0 } }]);
   });
 
-  test('reports the end of a replay of own events, which is a replay as any other', async () => {
+  test('a worker reports the end of a replay of own events, which is a replay as any other', async () => {
     const record = replayRecord({ filter: { statuses: ['delivered'], routeId: 'rte_ops' } });
     await world.endedMessages([0]);
     await start(replayRecord({ identity: 'identity_first', id: 'rep_first', isDryRun: true }));
@@ -147,30 +147,33 @@ describe('the end of a replay', () => {
     expect((await notedEvents()).map(({ payload }) => payload.data)).toEqual([expect.objectContaining(data)]);
   });
 
-  test.each<CrashPoint>(['before', 'after'])('is one event when the process dies %s any of its commands', async (moment) => {
-    const record = replayRecord({ slug: 'night' });
-    const toTheEnd = async (client: RedisClient) => {
-      const { steps } = world.parts(client, { hasOwnSource: true });
-      while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
-    };
-    await crashAtEveryCommand(world.redis.client, moment, {
-      prepare: async () => {
-        await world.empty();
-        await world.endedMessages([0, 1]);
-      },
-      work: toTheEnd,
-      look: async () => {
-        await toTheEnd(world.redis.client);
-        const events = await notedEvents();
-        expect(new Set(events.map(({ id }) => id)).size).toBe(1);
-        for (const { payload } of events)
-          expect(payload.data).toMatchObject({ name: 'night', phase: 'Succeeded', queued: 2, delivered: 2 });
-        expect(await running()).toEqual([]);
-        await toTheEnd(world.redis.client);
-        expect(await notedEvents()).toEqual([]);
-      },
-    });
-  });
+  test.each<CrashPoint>(['before', 'after'])(
+    'the end of a replay is one event when the process dies %s any of its commands',
+    async (moment) => {
+      const record = replayRecord({ slug: 'night' });
+      const toTheEnd = async (client: RedisClient) => {
+        const { steps } = world.parts(client, { hasOwnSource: true });
+        while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
+      };
+      await crashAtEveryCommand(world.redis.client, moment, {
+        prepare: async () => {
+          await world.empty();
+          await world.endedMessages([0, 1]);
+        },
+        work: toTheEnd,
+        look: async () => {
+          await toTheEnd(world.redis.client);
+          const events = await notedEvents();
+          expect(new Set(events.map(({ id }) => id)).size).toBe(1);
+          for (const { payload } of events)
+            expect(payload.data).toMatchObject({ name: 'night', phase: 'Succeeded', queued: 2, delivered: 2 });
+          expect(await running()).toEqual([]);
+          await toTheEnd(world.redis.client);
+          expect(await notedEvents()).toEqual([]);
+        },
+      });
+    },
+  );
 
   test.each<CrashPoint>(['before', 'after'])(
     'of one whose object is deleted is one event when the process dies %s any of its commands',

@@ -105,7 +105,7 @@ describe('a rotation', () => {
     ['no source for it', null],
     ['a disabled source for it', { ...ownSource, enabled: false }],
     ['a source of another provider', sourceRecord()],
-  ])('of an organization with %s is not recorded, and stores nothing', async (_, source) => {
+  ])('a rotation of an organization with %s is not recorded, and stores nothing', async (_, source) => {
     const endpoint = await prepared(source);
     await storeOn().updateEndpoint(org, endpoint.id, { description: 'changed' });
     const before = await redis.client.keys('*');
@@ -113,7 +113,7 @@ describe('a rotation', () => {
     expect((await redis.client.keys('*')).sort()).toEqual(before.sort());
   });
 
-  test('is reported once for each of many that are made at the same time', async () => {
+  test('a rotation is reported once for each of many that are made at the same time', async () => {
     const { id, secret } = await prepared();
     const versions = Array.from({ length: 10 }, (_, i) => i + 2);
     await Promise.all(
@@ -143,7 +143,7 @@ describe('a rotation', () => {
     },
   );
 
-  test('is made, and is left pending by no more than 1,000 others', async () => {
+  test('a rotation is made, and is left pending by no more than 1,000 others', async () => {
     const full = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`ep_${i} 2`, '{}']));
     await crashAtEveryCommand(redis.client, 'after', {
       prepare: async () => {

@@ -52,7 +52,7 @@ describe('a header that an earlier release took', () => {
   });
   const stored = withHeaders('X-A', 'Sec-GPC') as unknown as Parameters<typeof admit<'Destination'>>[2];
 
-  test('stays in the object when that changes otherwise', () => {
+  test('a header that an earlier release took stays in the object when that changes otherwise', () => {
     const changed = { ...withHeaders('Sec-GPC', 'X-B'), spec: { ...withHeaders('Sec-GPC', 'X-B').spec, enabled: false } };
     expect(admit('Destination', changed, stored).causes).toBeUndefined();
   });

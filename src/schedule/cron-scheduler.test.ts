@@ -272,7 +272,7 @@ describe('a scheduler whose clock is an hour fast', () => {
     expect(claimed.filter((slotMs) => slotMs > systemClock.now() + 2000)).toEqual([]);
   });
 
-  test('makes up what has come meanwhile', async () => {
+  test('a scheduler whose clock is an hour fast makes up what has come meanwhile', async () => {
     job();
     const first = scheduler();
     await eventually(async () => expect(await runs.jobIds()).toEqual(['cron_a']));

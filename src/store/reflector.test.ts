@@ -79,7 +79,7 @@ const start = async (): Promise<void> => {
   await clock.advance(0);
 };
 
-test('it lists, takes the list in, and watches from its version', async () => {
+test('a reflector lists, takes the list in, and watches from its version', async () => {
   store.lists.push(page('5', 'a', 'b'));
   await start();
   expect(store.calls).toEqual(['list', 'watch 5']);
@@ -152,7 +152,7 @@ test('the backoff restarts after two healthy minutes', async () => {
   expect(store.calls).toHaveLength(calls + 1);
 });
 
-test('it waits as long as the server requests', async () => {
+test('a reflector waits as long as the server requests', async () => {
   store.lists.push(page('5'));
   store.watches.push(new PosthornError('UNAVAILABLE', 'busy', { retryAfterSeconds: 20 }));
   await start();

@@ -141,7 +141,7 @@ describe('the API on resources in Kubernetes: what kubectl has created', () => {
   });
   afterAll(() => world?.stop());
 
-  test('keeps its objects and lists when the API takes out what it has put into them', async () => {
+  test('the API on resources in Kubernetes: what kubectl has created keeps its objects and lists when the API takes out what it has put into them', async () => {
     const headers = [{ name: 'x-team', value: 'shop' }];
     const spec = {
       type: 'http',

@@ -35,7 +35,7 @@ test('a controller without a name of its installation grants the rights of confi
   }, 120_000);
 }, 200_000);
 
-test('it lets no organization have its own namespace', async () => {
+test('an installation lets no organization have the namespace of the installation', async () => {
   await organization('thief', { namespace: 'posthorn-system' });
   await eventually(async () => {
     const { status } = await get('/apis/posthorn.dev/v1alpha1/organizations/thief');

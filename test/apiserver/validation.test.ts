@@ -106,7 +106,7 @@ describe('the API server says in words what a text must be', () => {
       { schedule: '0 0 1 1 *', url: 'https://a.example', timeZone: '+1' },
       'must be the name of a time zone, such as Europe/Berlin',
     ],
-  ])('of kind %s: %s', async (kind, _, spec, words) => {
+  ])('the API server says in words what a text must be of kind %s: %s', async (kind, _, spec, words) => {
     const { message } = await client.write(collectionPath(kind, namespace), wholeObject(kind, { spec }, 'sample'));
     expect(message).not.toContain('should match');
     expect(message).toContain(words);

@@ -262,11 +262,11 @@ async function makeItWork(): Promise<void> {
 }
 
 describe('a secret that is put into every field for one', () => {
-  test('is in every field of every kind that refers to a Secret', () => {
+  test('a secret that is put into every field for one is in every field of every kind that refers to a Secret', () => {
     for (const field of secretFieldsOfKinds()) expect(canaries.map((canary) => canary.field)).toContain(field);
   });
 
-  test('is in every field of the bodies of the API that takes one', () => {
+  test('a secret that is put into every field for one is in every field of the bodies of the API that takes one', () => {
     const names = secretNames();
     for (const { method, path, body } of operations.filter(
       (operation) => operation.method === 'POST' && !operation.path.endsWith('/import'),
@@ -275,7 +275,7 @@ describe('a secret that is put into every field for one', () => {
         expect(canaries.map(({ field }) => field)).toContain(`${method} ${path} ${name}`);
   });
 
-  test('is in every environment variable that holds one, but those of a Redis that standalone starts itself', () => {
+  test('a secret that is put into every field for one is in every environment variable that holds one, but those of a Redis that standalone starts itself', () => {
     const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
     const variables = page.split('\n').flatMap((line) => /^\| `(\w+)` .*standalone.* A secret\./.exec(line)?.[1] ?? []);
     expect(variables.length).toBeGreaterThan(3);
@@ -283,7 +283,7 @@ describe('a secret that is put into every field for one', () => {
       expect(canaries.map(({ field }) => field)).toContain(variable);
   });
 
-  test('reaches those it is for', async () => {
+  test('a secret that is put into every field for one reaches those it is for', async () => {
     const token = canaries.find(({ field }) => field === 'POST /destinations token')?.value ?? '-';
     await eventually(() => {
       const received = receivers.failing.requests.map(({ headers }) => JSON.stringify(headers)).join('\n');
@@ -295,36 +295,36 @@ describe('a secret that is put into every field for one', () => {
     });
   });
 
-  test('is in no answer of the API', () => {
+  test('a secret that is put into every field for one is in no answer of the API', () => {
     expect(answers.length).toBeGreaterThan(200);
     expect(answers.filter((answer) => answer.startsWith('GET /api/explain/') && answer.includes(' 200\n')).length).toBeGreaterThan(20);
     expect(answers).toContainEqual(expect.stringMatching(/^GET \/api\/stream 200\n/));
     expect(answers.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
   });
 
-  test('is in no header of the attempts that are kept and shown, sent or received', () => {
+  test('a secret that is put into every field for one is in no header of the attempts that are kept and shown, sent or received', () => {
     const shown = answers.filter((answer) => answer.includes('"x-repeated-'));
     for (const path of ['/deliveries/', '/outbound-messages/', '/cron/', '/destinations/', '/webhook-endpoints/'])
       expect([path, shown.filter((answer) => answer.includes(path)).length > 0]).toEqual([path, true]);
     expect(shown.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
   });
 
-  test('is in no line of the logs, at any level', () => {
+  test('a secret that is put into every field for one is in no line of the logs, at any level', () => {
     expect(program.output()).toMatch(/"level":"?(20|debug)/);
     expect(found(canaries, Buffer.from(program.output()))).toEqual([]);
   });
 
-  test.each(['/readyz', '/livez', '/openapi.json'])('is not in %s', async (path) => {
+  test.each(['/readyz', '/livez', '/openapi.json'])('a secret that is put into every field for one is not in %s', async (path) => {
     expect(found(canaries, Buffer.from((await send('GET', path)).text))).toEqual([]);
   });
 
-  test('is not in the metrics', async () => {
+  test('a secret that is put into every field for one is not in the metrics', async () => {
     const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
     expect(metrics).toContain('posthorn_ingest_requests_total');
     expect(found(canaries, Buffer.from(metrics))).toEqual([]);
   });
 
-  test('is in no value of Redis, and in none of its files', async () => {
+  test('a secret that is put into every field for one is in no value of Redis, and in none of its files', async () => {
     const redis = commandConnection(socketIn(data), { name: 'posthorn-test' });
     await redis.connect();
     try {

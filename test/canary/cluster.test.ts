@@ -143,7 +143,7 @@ async function makeItWork(): Promise<void> {
 }
 
 describe('a secret that is put into every field of custom resources for one', () => {
-  test('is in force where it has the right form, and delivered to those it is for', async () => {
+  test('a secret that is put into every field of custom resources for one is in force where it has the right form, and delivered to those it is for', async () => {
     expect(holders.length).toBeGreaterThan(10);
     const fields = ['Destination spec.http.auth.tokenSecretRef', 'PATCH /destinations token'];
     const awaited = ['"webhook-signature":"v1,', ...fields.map((field) => canaries.find((each) => each.field === field)?.value ?? '-')];
@@ -161,13 +161,13 @@ describe('a secret that is put into every field of custom resources for one', ()
     expect(notInForce.map(({ kind, metadata, status }) => [kind, members(metadata)['name'], members(status)['conditions']])).toEqual([]);
   });
 
-  test('is in no custom resource and in its status neither', async () => {
+  test('a secret that is put into every field of custom resources for one is in no custom resource and in its status neither', async () => {
     const all = await resources();
     expect(JSON.stringify(all)).toContain('"status":"False"');
     expect(all.flatMap((each) => found(canaries, Buffer.from(JSON.stringify(each))))).toEqual([]);
   });
 
-  test('is in no Event of Kubernetes', async () => {
+  test('a secret that is put into every field of custom resources for one is in no Event of Kubernetes', async () => {
     const events = await eventually('events of broken resources', 30_000, async () => {
       const items = await itemsAt('/api/v1/events');
       return items.some(({ reason }) => reason === 'InvalidWebhookUrl') ? items : undefined;
@@ -176,14 +176,14 @@ describe('a secret that is put into every field of custom resources for one', ()
     expect(events.flatMap((each) => found(canaries, Buffer.from(JSON.stringify(each))))).toEqual([]);
   });
 
-  test('is in no Secret but those that people wrote, for Posthorn seals its own', async () => {
+  test('a secret that is put into every field of custom resources for one is in no Secret but those that people wrote, for Posthorn seals its own', async () => {
     const own = (await itemsAt('/api/v1/secrets')).filter(({ metadata }) => !/^canary-/.test(String(members(metadata)['name'])));
     const values = own.flatMap(({ data }) => (isRecord(data) ? Object.values(data) : []));
     expect(values.length).toBeGreaterThanOrEqual(4);
     expect(values.flatMap((each) => found(canaries, Buffer.from(String(each), 'base64')))).toEqual([]);
   });
 
-  test('is in no answer of the API, no line of the logs of any role, at any level, and no metric', async () => {
+  test('a secret that is put into every field of custom resources for one is in no answer of the API, no line of the logs of any role, at any level, and no metric', async () => {
     expect(answers.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
     for (const { program, opsPort } of roles) {
       expect(program.output()).toMatch(/"level":"?(20|debug)/);
@@ -193,7 +193,7 @@ describe('a secret that is put into every field of custom resources for one', ()
     }
   });
 
-  test('is in no value of Redis', async () => {
+  test('a secret that is put into every field of custom resources for one is in no value of Redis', async () => {
     const { keys, found: inKeys } = await canariesInRedis(world.redis.client, canaries);
     expect(inKeys).toEqual([]);
     expect(keys).toBeGreaterThan(30);

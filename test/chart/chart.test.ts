@@ -251,7 +251,7 @@ describe('the pods of a role', () => {
   const apart = { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] } };
   const preferring = (...terms: object[]) => ({ podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: terms } });
 
-  test('are preferably on several nodes, also where these have no zones, beside what else is preferred', async () => {
+  test('the pods of a role are preferably on several nodes, also where these have no zones, beside what else is preferred', async () => {
     expect(await affinityOf()).toMatchObject(preferring(apart));
     const own = { weight: 1, podAffinityTerm: { topologyKey: 'rack' } };
     const given = { ...preferring(own), nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };

@@ -49,7 +49,7 @@ describe('pods', () => {
     });
   });
 
-  test('are replaced by the update strategy of the values, and by that of Kubernetes without one', async () => {
+  test('pods are replaced by the update strategy of the values, and by that of Kubernetes without one', async () => {
     const strategies = (of: Any[]): unknown[] =>
       ['controller', 'api', 'ingest'].map((role) => found(of, 'Deployment', `posthorn-${role}`).spec.strategy?.rollingUpdate);
     expect(strategies(objects)).toEqual([{ maxSurge: 0, maxUnavailable: 1 }, { maxUnavailable: '50%' }, undefined]);

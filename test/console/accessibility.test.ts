@@ -150,7 +150,7 @@ const stateScreens = listScreens.filter((screen) => !screen.includes('?') && !sc
 describe('a screen has no fault that axe finds', () => {
   const answers = '**/api/organizations/default/**';
 
-  test.each(stateScreens)('before the API has answered: %s', async (screen) => {
+  test.each(stateScreens)('a screen has no fault that axe finds before the API has answered: %s', async (screen) => {
     const { page } = watched;
     const held = Promise.withResolvers<void>();
     await page.route(answers, async (route) => {
@@ -164,7 +164,7 @@ describe('a screen has no fault that axe finds', () => {
     held.resolve();
   });
 
-  test.each(stateScreens)('while the API fails: %s', async (screen) => {
+  test.each(stateScreens)('a screen has no fault that axe finds while the API fails: %s', async (screen) => {
     const { page } = watched;
     // The console retries after 5xx before it reports it.
     const failure = { status: 400, contentType: 'application/json', body: '{"message":"The store is away."}' };

@@ -30,7 +30,7 @@ afterEach(() => {
 afterAll(() => receiver?.close());
 
 describe('a console on a machine where nothing has happened', () => {
-  test('says how the first event is sent, and becomes the overview when it has come', async () => {
+  test('a console on a machine where nothing has happened says how the first event is sent, and becomes the overview when it has come', async () => {
     const page = await open('o/default/overview');
     await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
     await page.getByText('"name": "shop"', { exact: false }).waitFor();
@@ -43,7 +43,7 @@ describe('a console on a machine where nothing has happened', () => {
     expectSound();
   });
 
-  test('opens without a login, and its first event shows on the live screen by itself', async () => {
+  test('a console on a machine where nothing has happened opens without a login, and its first event shows on the live screen by itself', async () => {
     await made('sources', { name: 'first' });
     const page = await open('o/default/live?topic=events');
     await page.getByText('Connected').waitFor();
@@ -111,7 +111,7 @@ describe('an outage', () => {
     });
   }, 120_000);
 
-  test('is shown from the event to the attempts, and what a route expected instead', async () => {
+  test('an outage is shown from the event to the attempts, and what a route expected instead', async () => {
     const page = await open(`o/default/events/${event}`);
     await page.getByText('payload.total gt 1000', { exact: true }).waitFor();
     await page.getByText('125.5').first().waitFor();
@@ -141,7 +141,7 @@ describe('an outage', () => {
     expectSound();
   });
 
-  test('shows what others wrote as text, whatever they wrote', async () => {
+  test('an outage shows what others wrote as text, whatever they wrote', async () => {
     const page = await open(`o/default/events/${event}`);
     await page.getByText('onerror').first().waitFor();
     const { body } = await suite.rest.send('GET', '/api/deliveries?status=dlq');
@@ -152,7 +152,7 @@ describe('an outage', () => {
     expectSound();
   });
 
-  test('ends with a delivery that is sent again, whose story opens', async () => {
+  test('an outage ends with a delivery that is sent again, whose story opens', async () => {
     const { body } = await suite.rest.send('GET', '/api/deliveries?status=dlq');
     const page = await open(`o/default/deliveries/${body.data[0].id}`);
     await page.getByRole('button', { name: 'Send again…' }).click();
@@ -162,7 +162,7 @@ describe('an outage', () => {
     expectSound();
   });
 
-  test('is recovered by a filter: counted, then sent again, with a report', async () => {
+  test('an outage is recovered by a filter: counted, then sent again, with a report', async () => {
     const page = await open('o/default/dead-letters?routeId=orders-to-billing');
     await page.getByRole('region', { name: 'What do I have to recover?' }).waitFor();
     await page.getByRole('button', { name: 'Replay…' }).click();

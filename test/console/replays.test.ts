@@ -154,7 +154,7 @@ test('the report of a cancel stays when the list is empty after it, of selected 
   expectSound();
 });
 
-test('those of the selected deliveries that wait are cancelled, and the report names the one that had ended by then', async () => {
+test('the selected deliveries that wait are cancelled, and the report names the one that had ended by then', async () => {
   const held = await wired('held');
   await wired('kept', { enabled: false });
   await sent('held', { n: 0 });

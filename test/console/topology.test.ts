@@ -56,7 +56,7 @@ describe('a topology of 500 routes', () => {
   }, 240_000);
   afterAll(() => receiver?.close());
 
-  test('has all of them within reach and few of them in the page, with the open circuit at the top', async () => {
+  test('a topology of 500 routes has all of them within reach and few of them in the page, with the open circuit at the top', async () => {
     const page = await open('o/default/topology', { viewport: { width: 1280, height: 800 } });
     await page.getByText('500 routes from 20 sources to 100 destinations. 1 route with an open circuit.').waitFor();
     const first = rows(page, 'Routes').first();
@@ -265,7 +265,7 @@ describe('a topology of 500 routes', () => {
     expectSound();
   }, 60_000);
 
-  test('is counted as a whole on the overview and listed as a whole as targets, the worst first, and the search finds what is beyond the first hundred', async () => {
+  test('a topology of 500 routes is counted as a whole on the overview and listed as a whole as targets, the worst first, and the search finds what is beyond the first hundred', async () => {
     const page = await open('o/default/overview');
     await page.getByText(`One of ${destinationCount + 1} targets is failing.`).waitFor();
     await page.getByRole('region', { name: 'What is wrong' }).getByRole('link', { name: 'billing' }).waitFor();

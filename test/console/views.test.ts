@@ -58,7 +58,7 @@ describe('the histogram of a list', () => {
     ['events', /3 events came in from/, /Counted when they come in/],
     ['deliveries', /3 deliveries ended, 1 of them failed, from/, /Counted when they end/],
     ['dead-letters', /1 delivery failed from/, /Counted when they were given up/],
-  ])('of %s says what it counts in words, and has the counts as a table', async (list, said, counted) => {
+  ])('the histogram of a list of %s says what it counts in words, and has the counts as a table', async (list, said, counted) => {
     const page = await open(`o/default/${list}`);
     const chart = page.getByRole('region', { name: 'Counts over time' });
     await chart.getByText(said).first().waitFor();
@@ -69,7 +69,7 @@ describe('the histogram of a list', () => {
     expectSound();
   });
 
-  test('follows the filter that its series can be of, and says which others it does not follow', async () => {
+  test('the histogram of a list follows the filter that its series can be of, and says which others it does not follow', async () => {
     const page = await open('o/default/deliveries?destinationId=idle&status=delivered');
     await page.getByText('0 deliveries ended, 0 of them failed,').waitFor();
     await page.getByText('The counts are those of the destination in the filters. The counts ignore the filter status.').waitFor();
@@ -101,7 +101,7 @@ describe('the histogram of a list', () => {
     expectSound();
   });
 
-  test('is worked with the keys alone: arrows move an edge, with Shift the range, Escape drops it and Enter applies it', async () => {
+  test('the histogram of a list is worked with the keys alone: arrows move an edge, with Shift the range, Escape drops it and Enter applies it', async () => {
     const { from, to } = lastHour();
     const page = await open(`o/default/dead-letters?failedFrom=${from}&failedTo=${to}`);
     await edge(page, 'Begin').focus();
@@ -125,7 +125,7 @@ describe('the histogram of a list', () => {
     expectSound();
   });
 
-  test('has quick ranges, and says where it has no counts', async () => {
+  test('the histogram of a list has quick ranges, and says where it has no counts', async () => {
     const page = await open('o/default/events');
     const before = Date.now();
     await page.getByRole('button', { name: '15 min' }).click();
@@ -138,7 +138,7 @@ describe('the histogram of a list', () => {
     expectSound();
   });
 
-  test('is read after the list, and its failure leaves the list as it is', async () => {
+  test('the histogram of a list is read after the list, and its failure leaves the list as it is', async () => {
     const page = await open('o/default/overview');
     await page.route('**/analytics/series**', (route) =>
       route.fulfill({ status: 500, contentType: 'application/json', body: '{"message":"The figures are away."}' }),
@@ -173,7 +173,7 @@ describe('the views of a list', () => {
     await menu(page).getByRole('button', { name: 'Save' }).click();
   };
 
-  test('of the operator are marked, cannot be changed, and show their names as text', async () => {
+  test('the views of a list of the operator are marked, cannot be changed, and show their names as text', async () => {
     const page = await open('o/default/deliveries');
     await opened(page);
     await menu(page).getByText('shipped').waitFor();
@@ -230,7 +230,7 @@ describe('the views of a list', () => {
     expectSound();
   });
 
-  test('are of one list, stay after the page is loaded again, and are found by Ctrl K', async () => {
+  test('the views of a list are of one list, stay after the page is loaded again, and are found by Ctrl K', async () => {
     const page = await open('o/default/events?sourceId=shop');
     await opened(page);
     await save(page, 'Of the shop');
@@ -258,7 +258,7 @@ describe('the views of a list', () => {
       'views that are none',
       '{"default":{"events":[null,1,{"name":7},{"name":"a"},{"name":"b","search":{"status":["x"],"at":"evt_1"}}],"messages":"x"}}',
     ],
-  ])('that a browser keeps do not break the list where they are %s', async (_title, stored) => {
+  ])('the views of a list that a browser keeps do not break the list where they are %s', async (_title, stored) => {
     const page = await open('o/default/overview');
     await page.evaluate(`localStorage.setItem('posthorn.views', ${JSON.stringify(stored)})`);
     await page.goto(`${suite.standalone.url}/console/o/default/events?sourceId=shop`);
@@ -268,7 +268,7 @@ describe('the views of a list', () => {
     expectSound();
   });
 
-  test('are at most 50 on a list', async () => {
+  test('the views of a list are at most 50 on a list', async () => {
     const page = await open('o/default/overview');
     const views = Array.from({ length: 60 }, (_, n) => ({ name: `view ${n}`, search: { sourceId: `${n}` } }));
     await page.evaluate(`localStorage.setItem('posthorn.views', ${JSON.stringify(JSON.stringify({ default: { events: views } }))})`);

@@ -49,7 +49,7 @@ function expectDescribed(answer: Answer, method = 'POST'): void {
 }
 
 describe('what the OpenAPI document says of ingest', () => {
-  test('is beside the API, requires no key and names each method once', () => {
+  test('what the OpenAPI document says of ingest is beside the API, requires no key and names each method once', () => {
     expect(members(document)['paths']).toHaveProperty(
       ['/ingest/{orgSlug}/{sourceSlug}', 'servers'],
       [expect.objectContaining({ url: '/' })],
@@ -60,7 +60,7 @@ describe('what the OpenAPI document says of ingest', () => {
     for (const { method } of operations) expect(members(item[method.toLowerCase()])['security']).toEqual([]);
   });
 
-  test('has examples that fit their schemas', () => {
+  test('what the OpenAPI document says of ingest has examples that fit their schemas', () => {
     for (const { method } of operations)
       for (const status of Object.keys(members(members(item[method.toLowerCase()])['responses']))) {
         const media = members(members(answerOf(method, Number(status))['content'])['application/json']);
@@ -70,19 +70,22 @@ describe('what the OpenAPI document says of ingest', () => {
       }
   });
 
-  test.each(['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const)('is what %s answers to an event, and to a duplicate', async (method) => {
-    await ingest.publishSource({ allowedMethods: [method] });
-    const send = () =>
-      ingest.send(path, { method, headers: { 'X-GitHub-Delivery': 'a' }, body: method === 'GET' || method === 'DELETE' ? '' : '{}' });
-    expectDescribed(await send(), method);
-    const duplicate = await eventually('a duplicate', 30_000, async () => {
-      const answer = await send();
-      return answer.body.duplicate === true ? answer : undefined;
-    });
-    expectDescribed(duplicate, method);
-  });
+  test.each(['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const)(
+    'what the OpenAPI document says of ingest is what %s answers to an event, and to a duplicate',
+    async (method) => {
+      await ingest.publishSource({ allowedMethods: [method] });
+      const send = () =>
+        ingest.send(path, { method, headers: { 'X-GitHub-Delivery': 'a' }, body: method === 'GET' || method === 'DELETE' ? '' : '{}' });
+      expectDescribed(await send(), method);
+      const duplicate = await eventually('a duplicate', 30_000, async () => {
+        const answer = await send();
+        return answer.body.duplicate === true ? answer : undefined;
+      });
+      expectDescribed(duplicate, method);
+    },
+  );
 
-  test('is what Slack gets as an answer to its question', async () => {
+  test('what the OpenAPI document says of ingest is what Slack gets as an answer to its question', async () => {
     await ingest.publishSignedSource({ provider: 'slack' });
     const body = '{"challenge":"abc","type":"url_verification"}';
     const seconds = Math.floor(Date.now() / 1000);
@@ -104,21 +107,21 @@ describe('what the OpenAPI document says of ingest', () => {
     ['INVALID_SIGNATURE', () => ingest.publishSignedSource(), path],
     ['URI_TOO_LONG', () => ingest.publishSource({ rateLimitPerMinute: 100 }), `${path}?a=${'x'.repeat(8192)}`],
     ['PAYLOAD_TOO_LARGE', () => ingest.publishSource({ payloadLimitBytes: 1, rateLimitPerMinute: 100 }), path],
-  ] as const)('is what %s answers', async (code, prepare, sentTo) => {
+  ] as const)('what the OpenAPI document says of ingest is what %s answers', async (code, prepare, sentTo) => {
     await prepare();
     const answer = await ingest.send(sentTo);
     expect(answer.body.code).toBe(code);
     expectDescribed(answer);
   });
 
-  test('is what an event of too many hops answers', async () => {
+  test('what the OpenAPI document says of ingest is what an event of too many hops answers', async () => {
     await ingest.publishSource();
     const answer = await ingest.send(path, { headers: { 'X-Posthorn-Hop': '9' } });
     expect(answer.body.code).toBe('FORBIDDEN');
     expectDescribed(answer);
   });
 
-  test('is what a wrong verify token answers, and says of challenges that they are text', async () => {
+  test('what the OpenAPI document says of ingest is what a wrong verify token answers, and says of challenges that they are text', async () => {
     const sealed = ingest.keyring.seal('right', recordSealingContext('org_a', 'source', 'src_a', 'verifyToken'));
     await ingest.publishSource({ handshake: { type: 'hub_challenge', verifyToken: sealed } });
     const question = `${path}?hub.mode=subscribe&hub.challenge=a&hub.verify_token=`;
@@ -134,7 +137,7 @@ describe('what the OpenAPI document says of ingest', () => {
   test.each([
     ['RATE_LIMITED', { rateLimitPerMinute: 1 }],
     ['QUOTA_EXCEEDED', { monthlyMessages: 1 }],
-  ] as const)('is what %s answers', async (code, limit) => {
+  ] as const)('what the OpenAPI document says of ingest is what %s answers', async (code, limit) => {
     await ingest.publishSource(limit);
     await ingest.publishRoute();
     expectDescribed(await ingest.send(path));
@@ -147,7 +150,7 @@ describe('what the OpenAPI document says of ingest', () => {
     ['QUEUE_FULL', 'Too Many Requests', overShare()],
     ['UNAVAILABLE', 'Service Unavailable', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
     ['INTERNAL', 'Internal Server Error', new TypeError('a defect')],
-  ] as const)('is what %s answers: %s', async (code, error, thrown) => {
+  ] as const)('what the OpenAPI document says of ingest is what %s answers: %s', async (code, error, thrown) => {
     await ingest.publishSource();
     ingest.kept.hold = async () => {
       throw thrown;
@@ -157,7 +160,7 @@ describe('what the OpenAPI document says of ingest', () => {
     expectDescribed(answer);
   });
 
-  test('is what a body that does not come answers', async () => {
+  test('what the OpenAPI document says of ingest is what a body that does not come answers', async () => {
     await ingest.reset({ bodyDeadlineMs: 50 });
     await ingest.publishSource();
     const text = await ingest.sendRaw([`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10\r\n\r\n{`]);
@@ -169,7 +172,7 @@ describe('what the OpenAPI document says of ingest', () => {
     expectDescribed({ status: Number(statusLine.split(' ')[1]), headers, body: JSON.parse(body) });
   });
 
-  test('has no code of a source that was not seen here', () => {
+  test('what the OpenAPI document says of ingest has no code of a source that was not seen here', () => {
     const codes = operations.flatMap(({ answers }) => [...answers.values()].flatMap((answer) => answer.codes));
     const own = codes.filter((code) => Object.hasOwn(errorCodes, code) && !['BAD_REQUEST', 'HEADERS_TOO_LARGE'].includes(code));
     expect([...new Set(own)].sort()).toEqual([...seen].filter((code) => code !== 'accepted').sort());

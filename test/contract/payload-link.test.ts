@@ -63,7 +63,7 @@ async function expectDescribed(answer: Response, code: string | null): Promise<v
 }
 
 describe('what the OpenAPI document says of the links of thin events', () => {
-  test('names one operation without a key, which no path of an organization has', () => {
+  test('what the OpenAPI document says of the links of thin events names one operation without a key, which no path of an organization has', () => {
     expect(members(document)['paths']).toHaveProperty(['/payload', 'servers'], [expect.objectContaining({ url: '/hooks/api' })]);
     expect(operations.map(({ id, method, needsKey }) => [id, method, needsKey])).toEqual([['fetchPayload', 'GET', false]]);
     expect(members(item['get'])['security']).toEqual([]);
@@ -76,7 +76,7 @@ describe('what the OpenAPI document says of the links of thin events', () => {
     }
   });
 
-  test('is what a payload is answered with', async () => {
+  test('what the OpenAPI document says of the links of thin events is what a payload is answered with', async () => {
     const { url } = await serve({}, 'free');
     const answer = await fetch(url + linked('{"a":1}'));
     expect(await answer.text()).toBe('{"a":1}');
@@ -90,12 +90,12 @@ describe('what the OpenAPI document says of the links of thin events', () => {
     ['METHOD_NOT_ALLOWED', () => linked('1'), { method: 'POST' }],
     ['EXPIRED', () => linked('1', Date.now() - payloadLinkMs), {}],
     ['EXPIRED', () => linked(null), {}],
-  ])('is what %s answers', async (code, path, request) => {
+  ])('what the OpenAPI document says of the links of thin events is what %s answers', async (code, path, request) => {
     const { url } = await serve({}, 'free');
     await expectDescribed(await fetch(url + path(), request), code);
   });
 
-  test('is what a fetch beyond the limit answers', async () => {
+  test('what the OpenAPI document says of the links of thin events is what a fetch beyond the limit answers', async () => {
     const clock = { ...systemClock, now: () => 1_800_000_000_000 };
     const { url } = await serve({ clock }, 'free');
     const path = linked('1', clock.now());
@@ -107,13 +107,13 @@ describe('what the OpenAPI document says of the links of thin events', () => {
   test.each<[string, Error]>([
     ['UNAVAILABLE', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
     ['INTERNAL', new TypeError('a defect')],
-  ])('is what %s answers', async (code, thrown) => {
+  ])('what the OpenAPI document says of the links of thin events is what %s answers', async (code, thrown) => {
     const { url } = await serve();
     registry.get = () => Promise.reject(thrown);
     await expectDescribed(await fetch(url + linked('1')), code);
   });
 
-  test('has no code of the handler that was not seen here', () => {
+  test('what the OpenAPI document says of the links of thin events has no code of the handler that was not seen here', () => {
     const codes = operations.flatMap(({ answers }) => [...answers.values()].flatMap((answer) => answer.codes));
     const own = codes.filter((code) => !['BAD_REQUEST', 'HEADERS_TOO_LARGE'].includes(code));
     expect([...new Set(own)].sort()).toEqual([...seen].sort());

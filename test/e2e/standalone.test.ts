@@ -135,7 +135,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     await limitBecomes(null);
   });
 
-  test('reaches who is to see its static address through the egress proxy: destinations and cron jobs', async () => {
+  test('sends the requests of destinations and cron jobs with a static address through the egress proxy', async () => {
     // One for each: only so do the tunnels identify their owners.
     const [fixed, direct, fixedRun, directRun] = await Promise.all([startReceiver(), startReceiver(), startReceiver(), startReceiver()]);
     try {

@@ -261,7 +261,7 @@ describe('a setting that Posthorn does not have', () => {
     ['cron', cron, { notifyOnFailure: false, notifyOnSuccess: false, notifyEmails: null, groupId: null }, { notifyOnFailure: true }],
     ['cron', cron, {}, { groupId: 'grp_1' }],
     ['event-types', {}, { defaultPriority: null, isPublic: false }, { isPublic: true }],
-  ])('of %s (%j) is taken as off, %j, and refused as %j', async (collection, body, off, on) => {
+  ])('a setting that Posthorn does not have of %s (%j) is taken as off, %j, and refused as %j', async (collection, body, off, on) => {
     const name = collection === 'event-types' ? { name: `type_${Object.keys(on)[0]?.toLowerCase()}` } : { name: 'Set' };
     const refused = await call('POST', collection, { ...body, ...name, ...on });
     expect(refused.status).toBe(400);
@@ -282,7 +282,7 @@ describe('sources that are exported and imported', () => {
   const imported = async (sources: object[], conflictStrategy = 'skip', more = {}) =>
     (await call('POST', 'sources/import', { sources, conflictStrategy, ...more })).body;
 
-  test('are the same but for the slug', async () => {
+  test('sources that are exported and imported are the same but for the slug', async () => {
     const settings = {
       dedupHeader: 'x-id',
       rateLimitPerMinute: 60,
@@ -296,7 +296,7 @@ describe('sources that are exported and imported', () => {
     expect(await exported('to')).toEqual([{ ...record, slug: 'to' }]);
   });
 
-  test('without the signing secret that they have are disabled until it is sent, and keep a stored one', async () => {
+  test('sources that are exported and imported without the signing secret that they have are disabled until it is sent, and keep a stored one', async () => {
     const secret = 'a-long-random-secret';
     await world.create('sources', { slug: 'signed', provider: 'github', signingSecret: secret });
     const [record] = await exported('signed');

@@ -20,7 +20,7 @@ test('an API key sees its own organization and no other', async () => {
   expect((await world.request('GET', '/api/organizations?limit=1&cursor=x', { key })).status).toBe(400);
 });
 
-test('who is at the machine of standalone sees all organizations, at most 100 in an answer, and none that is retained', async () => {
+test('a client on the machine of standalone sees all organizations, at most 100 in an answer, and none that is retained', async () => {
   const id = await world.organizationId('org-105');
   await world.store.delete('Organization', { name: 'org-105' });
   await eventually(async () => {

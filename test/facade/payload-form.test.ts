@@ -85,7 +85,7 @@ describe('a test', () => {
     return id;
   };
 
-  test('of a thin destination has its payload behind the link; the answer does not repeat the link', async () => {
+  test('a test of a thin destination has its payload behind the link; the answer does not repeat the link', async () => {
     const to = await receiver();
     const { id } = (await destination({ url: to.url, payloadForm: 'thin' })).body;
     const { body } = await send('POST', `destinations/${id}/test`, { payload: { order: 7 } });
@@ -102,7 +102,7 @@ describe('a test', () => {
     expect(JSON.stringify(body)).not.toContain(new URL(linkIn(request)).searchParams.get('token')?.slice(20, 60));
   });
 
-  test('of a thin endpoint has its payload behind the link, and the type of the event', async () => {
+  test('a test of a thin endpoint has its payload behind the link, and the type of the event', async () => {
     const to = await receiver();
     await world.create('event-types', { name: 'order.paid' });
     const { body } = await send('POST', `webhook-endpoints/${await thinEndpoint(to)}/test`, {
@@ -117,7 +117,7 @@ describe('a test', () => {
     expect([payload.toString(), headers['content-type']]).toEqual(['{"total":12}', 'application/json']);
   });
 
-  test('of a thin target with a payload that a link cannot hold is not sent, and says why', async () => {
+  test('a test of a thin target with a payload that a link cannot hold is not sent, and says why', async () => {
     const to = await receiver();
     const payload = { text: 'x'.repeat(maxTestPayloadBytes) };
     const { id } = (await destination({ url: to.url, payloadForm: 'thin' })).body;

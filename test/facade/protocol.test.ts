@@ -30,7 +30,7 @@ const collections = [
 ];
 
 describe('credentials', () => {
-  test.each(['authorization', 'x-api-key'])('are taken from %s', async (header) => {
+  test.each(['authorization', 'x-api-key'])('credentials are taken from %s', async (header) => {
     const value = header === 'authorization' ? `Bearer ${world.admin}` : world.admin;
     expect((await world.request('GET', '/api/destinations', { key: null, headers: { [header]: value } })).status).toBe(200);
   });

@@ -390,7 +390,7 @@ test('where there are no sessions nobody logs in, no cookie is a credential, and
   expect(JSON.stringify([body.security, body.components.securitySchemes])).not.toContain('session');
 });
 
-test('who guesses credentials in the body is held up as who guesses keys is', async () => {
+test('a client that guesses credentials in the body is held up as one that guesses keys', async () => {
   const guesses = await Promise.all(Array.from({ length: 120 }, () => signIn(newApiKey().key)));
   expect(guesses.filter(({ status }) => status === 429).length).toBeGreaterThan(40);
   expect((await signIn(world.admin)).status).toBe(201);

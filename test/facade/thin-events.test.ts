@@ -53,7 +53,7 @@ const first = ([request]: readonly ReceivedRequest[]): ReceivedRequest => {
 const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? '';
 
 describe('a destination of the form thin', () => {
-  test('gets a signed JSON object with id, type, timestamp and link; the link has the payload that the form full sends', async () => {
+  test('a destination of the form thin gets a signed JSON object with id, type, timestamp and link; the link has the payload that the form full sends', async () => {
     const [to, full] = [await receiver(), await receiver()];
     const signingSecrets = [testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'))];
     thin(to.url, { signingSecrets });
@@ -261,7 +261,7 @@ describe('a webhook endpoint of the form thin', () => {
   }
   const start = (own = {}) => worker({ webhooks: { ...directory.sources(), retries: { delaysMs: [50] } }, ...own });
 
-  test('gets a signed object with the type of the event; the link has the payload', async () => {
+  test('a webhook endpoint of the form thin gets a signed object with the type of the event; the link has the payload', async () => {
     const to = await receiver();
     const made = endpoint(to.url);
     start();

@@ -84,7 +84,7 @@ describe('config', () => {
       expect([endpoint, (await create({ name: 'x', type: 'r2', config: { ...config, endpoint } })).status]).toEqual([endpoint, 400]);
   });
 
-  test('takes the defaults of the fields of HTTP destinations, which generated clients send, and refuses other values', async () => {
+  test('config takes the defaults of the fields of HTTP destinations, which generated clients send, and refuses other values', async () => {
     const defaults = {
       method: 'POST',
       authType: 'none',
@@ -110,7 +110,7 @@ describe('config', () => {
     }
   });
 
-  test('does not belong to http, and a type cannot be changed', async () => {
+  test('config does not belong to http, and a type cannot be changed', async () => {
     expect((await create({ name: 'x', url: 'https://a.example', config: s3 })).body.message).toContain(
       'config does not belong to type http',
     );

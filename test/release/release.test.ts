@@ -119,7 +119,7 @@ describe('a release', () => {
     return spawnSync('bash', ['-c', command], { cwd: release, env: { ...process.env, key: join(work, 'release.pub') } }).status === 0;
   }
 
-  test('has the files that the page of releases names, and each has a checksum', () => {
+  test('a release has the files that the page of releases names, and each has a checksum', () => {
     const names = readdirSync(release);
     const page = readFileSync(`${root}docs/releases.md`, 'utf8');
     expect(names.sort()).toEqual(
@@ -129,7 +129,7 @@ describe('a release', () => {
     expect(sums.map((line) => line.split('  ')[1]).sort()).toEqual(names.filter((each) => !each.startsWith('SHA256SUMS')).sort());
   });
 
-  test('is verified by one command, which refuses a changed file, changed checksums and the key of another', () => {
+  test('a release is verified by one command, which refuses a changed file, changed checksums and the key of another', () => {
     expect(isVerified()).toBe(true);
     for (const file of [name('.tgz'), join(release, 'SHA256SUMS')]) {
       const bytes = readFileSync(file);
@@ -144,7 +144,7 @@ describe('a release', () => {
     expect(isVerified()).toBe(true);
   });
 
-  test('has a chart of that version, which makes the objects of the chart in the tree and names the image by the version', async () => {
+  test('a release has a chart of that version, which makes the objects of the chart in the tree and names the image by the version', async () => {
     expect(await helm('show', 'chart', name('.tgz'))).toMatch(new RegExp(`^appVersion: ${version}$[^]*^version: ${version}$`, 'm'));
     const values = `${root}test/chart/values/production.yaml`;
     const rendered = (path: string) => helm('template', 'posthorn', path, '--namespace', 'posthorn-system', '--values', values);
@@ -163,7 +163,7 @@ describe('a release', () => {
   }
   const time = new Date(epoch * 1000).toISOString().slice(0, 19).replace('T', ' ');
 
-  test('has one time in all of its archives, so that the next release of the same commit has the same bytes', async () => {
+  test('a release has one time in all of its archives, so that the next release of the same commit has the same bytes', async () => {
     for (const suffix of ['.tgz', '.schemas.tar.gz', '.image.tar']) expect([suffix, await timesIn(name(suffix))]).toEqual([suffix, [time]]);
   });
 
@@ -236,7 +236,7 @@ describe('a release', () => {
     });
   });
 
-  test('has the schemas of all kinds', async () => {
+  test('a release has the schemas of all kinds', async () => {
     const { stdout } = await run('tar', ['-tzf', name('.schemas.tar.gz')]);
     expect(stdout.split('\n')).toEqual(expect.arrayContaining(['posthorn.dev/all.json', 'posthorn.dev/route_v1alpha1.json']));
   });

@@ -24,11 +24,11 @@ describe('the ports that are chosen', () => {
     ['that ends early', { first: 10_000, last: 40_000 }, { first: 40_001, last: 65_535 }],
     ['that ends before the usual ports', { first: 1024, last: 4999 }, { first: 16_000, last: 29_999 }],
     ['that leaves nothing', { first: 1024, last: 65_535 }, { first: 16_000, last: 29_999 }],
-  ])('are outside the range of the system %s', (_, ephemeral, expected) => {
+  ])('the ports that are chosen are outside the range of the system %s', (_, ephemeral, expected) => {
     expect(portsOutside(ephemeral)).toEqual(expected);
   });
 
-  test('are given to one process only, also where many ask at once for ports whose owners are gone', async () => {
+  test('the ports that are chosen are given to one process only, also where many ask at once for ports whose owners are gone', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-ports-'));
     const ports = Array.from({ length: 300 }, (_, i) => 20_000 + i);
     const longAgo = new Date(0);

@@ -19,11 +19,11 @@ test('a property that there is time for a tenth of its cases holds', async () =>
   await interruptedAt(21);
 });
 
-test('one that there is time for fewer fails, and says for how many', async () => {
+test('a property with time for fewer cases fails, and reports for how many', async () => {
   await expect(interruptedAt(20)).rejects.toThrow('the property held for 19 cases and then there was no more time');
 });
 
-test('one that does not hold fails with the smallest case and the error', async () => {
+test('a property that does not hold fails with the smallest case and the error', async () => {
   const property = fc.property(fc.nat(), (number) => expect(number).toBeLessThan(10));
   const cause = expect.objectContaining({ matcherResult: expect.objectContaining({ pass: false }) });
   const failure = expect.objectContaining({ message: expect.stringContaining('Counterexample: [10]'), cause });

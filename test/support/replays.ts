@@ -68,15 +68,15 @@ export function replayParts(client: RedisClient, options: PartsOptions) {
   const reading = { redis: client, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, ...(quotaSteps && { quotaSteps }) });
   const events = new RedisMessageReader(reading);
-  const payloadRoom = replayPayloadMemory();
+  const payloadMemory = replayPayloadMemory();
   const steps = new ReplaySteps({
     redis: client,
     prefix,
     shards,
     runs,
     feed: new ReplayFeed({ redis: client, prefix, shards, clock: options.feedClock ?? clock }),
-    candidates: new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing, payloadRoom }),
-    payloadRoom,
+    candidates: new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing, payloadMemory }),
+    payloadMemory,
     events,
     routing,
     acceptor: new RedisMessageAcceptor({ redis: client, prefix, clock: lenientClock }),

@@ -33,7 +33,7 @@ const hostile = [
 ];
 
 describe('the manifest of the Lab', () => {
-  test.each(hostile)('has %j in each field as it is', (text) => {
+  test.each(hostile)('the manifest of the Lab has %j in each field as it is', (text) => {
     const schema = { type: 'object', properties: { [text]: { const: text } }, description: text };
     const conditions = [{ field: 'payload.a', operator: 'in', value: [text, 19.9] }];
     const read = (kind: 'Filter' | 'Transform' | 'PayloadSchema', spec: [string, string][]): unknown =>
@@ -53,7 +53,7 @@ describe('the manifest of the Lab', () => {
     ).toEqual({ name: text, code: text });
   });
 
-  test('writes a surrogate pair that was escaped as the character, and a number with its digits', () => {
+  test('the manifest of the Lab writes a surrogate pair that was escaped as the character, and a number with its digits', () => {
     const yaml = yamlOf({ kind: 'PayloadSchema', name: 'a', spec: [['jsonSchema', '{"const":["\\ud83d\\ude00",12345678901234567890]}']] });
     expect(yaml).toContain('"😀"');
     expect(yaml).toContain('12345678901234567890');
@@ -64,7 +64,7 @@ describe('the manifest of the Lab', () => {
     ['transform.yaml', 'transform', 'Transform'],
     ['payload-schema.yaml', 'schema', 'PayloadSchema'],
     ['webhook-event-type.yaml', 'event-type', 'WebhookEventType'],
-  ] as const)('of %s has the fields of the sample, and its kind takes them', (file, kind, resource) => {
+  ] as const)('the manifest of the Lab of %s has the fields of the sample, and its kind takes them', (file, kind, resource) => {
     const text = readFileSync(new URL(`../../config/samples/${file}`, import.meta.url), 'utf8');
     for (const sample of parseAllDocuments(text).map((document) => document.toJS())) {
       // As the API answers it.
@@ -83,7 +83,7 @@ describe('the manifest of the Lab', () => {
     }
   });
 
-  test('of a subscription names its endpoint, its event type and its transform, and its kind takes it', () => {
+  test('the manifest of the Lab of a subscription names its endpoint, its event type and its transform, and its kind takes it', () => {
     const text = readFileSync(new URL('../../config/samples/webhook-subscription.yaml', import.meta.url), 'utf8');
     const sample = parseDocument(text).toJS();
     const { endpointRef, eventTypeRef, filterExpression, labelFilters, ...others } = sample.spec;
@@ -123,7 +123,7 @@ describe('the manifest of the Lab', () => {
     expect(subscriptionManifest(refs, { stored: ofDeletedType, isNew: false, eventType: 'order.other', fields })).toBeNull();
   });
 
-  test('of another subscription has the event type that is chosen, and the label filters of the one that was opened', () => {
+  test('the manifest of the Lab of another subscription has the event type that is chosen, and the label filters of the one that was opened', () => {
     const record = {
       id: 'sub_1',
       endpointId: 'ep_1',
@@ -159,7 +159,7 @@ describe('the manifest of the Lab', () => {
     ['Bulk', 'bulk-2'],
     ['Upsert', 'upsert-2'],
     ['By external id', 'by-external-id-2'],
-  ])('names the object %j as the API does, and the CRD takes it: %s', (name, expected) => {
+  ])('the manifest of the Lab names the object %j as the API does, and the CRD takes it: %s', (name, expected) => {
     const made = objectNameOf(name, 'lab-filter');
     expect(made).toBe(expected);
     expect(made).toBe(slugCandidates(slugOf(name, 'lab-filter')).next().value);
@@ -167,7 +167,7 @@ describe('the manifest of the Lab', () => {
     expect(broken).toEqual([]);
   });
 
-  test('gives another object no name that is taken', () => {
+  test('the manifest of the Lab gives another object no name that is taken', () => {
     expect([objectNameOf('To chat', 'x', 'to-chat'), objectNameOf('Test', 'x', 'test-2')]).toEqual(['to-chat-2', 'test-3']);
     expect(objectNameOf('x'.repeat(50), 'x', 'x'.repeat(50))).toBe(`${'x'.repeat(48)}-2`);
   });
@@ -176,40 +176,43 @@ describe('the manifest of the Lab', () => {
     ['filter', { logic: 'AND', conditions: [{ field: 'payload.a', operator: 'exists' }] }],
     ['transform', { type: 'jsonata', code: 'payload' }],
     ['schema', { jsonSchema: { type: 'object' } }],
-  ] as const)('of a %s that another organization shares refers to it, and has the content once that is changed', (kind, content) => {
-    const answer = {
-      id: 'x',
-      slug: 'mine',
-      name: 'Mine',
-      sharedWith: [],
-      sharedFrom: { organization: 'acme', slug: 'shared' },
-      ...content,
-    };
-    const stored = storedIn(kind, JSON.stringify(answer));
-    const { spec, rules } = kinds[kindsOfLab[kind].resource];
-    const isTaken = (made: unknown): boolean => spec.safeParse(made).success && brokenRules(rules, made, undefined).length === 0;
-    const madeOf = (change: { newName?: string; isChanged?: boolean }): { metadata: { name: string }; spec: unknown } => {
-      const definition = definitionOf(kind, stored.draft);
-      const fields = 'fields' in definition ? definition.fields : null;
-      const manifest = manifestOf(kindsOfLab[kind], { stored, fields, newName: '', isChanged: false, ...change });
-      if (manifest === null) throw new Error('no manifest');
-      const made = parse(yamlOf(manifest));
-      expect(isTaken(made.spec)).toBe(true);
-      return made;
-    };
-    const taken = { name: 'Mine', sharedFrom: { organization: 'acme', name: 'shared' } };
-    expect(madeOf({})).toMatchObject({ metadata: { name: 'mine' }, spec: taken });
-    expect(isTaken({ ...taken, ...content })).toBe(false);
-    const changed = madeOf({ isChanged: true });
-    expect([changed.metadata.name, changed.spec]).toEqual(['mine-2', { name: 'Mine', ...content }]);
-    const renamed = madeOf({ newName: 'Other' });
-    expect([renamed.metadata.name, renamed.spec]).toEqual(['other', { name: 'Other', ...content }]);
-    expect(madeOf({ newName: 'mine' }).metadata.name).toBe('mine-2');
-  });
+  ] as const)(
+    'the manifest of the Lab of a %s that another organization shares refers to it, and has the content once that is changed',
+    (kind, content) => {
+      const answer = {
+        id: 'x',
+        slug: 'mine',
+        name: 'Mine',
+        sharedWith: [],
+        sharedFrom: { organization: 'acme', slug: 'shared' },
+        ...content,
+      };
+      const stored = storedIn(kind, JSON.stringify(answer));
+      const { spec, rules } = kinds[kindsOfLab[kind].resource];
+      const isTaken = (made: unknown): boolean => spec.safeParse(made).success && brokenRules(rules, made, undefined).length === 0;
+      const madeOf = (change: { newName?: string; isChanged?: boolean }): { metadata: { name: string }; spec: unknown } => {
+        const definition = definitionOf(kind, stored.draft);
+        const fields = 'fields' in definition ? definition.fields : null;
+        const manifest = manifestOf(kindsOfLab[kind], { stored, fields, newName: '', isChanged: false, ...change });
+        if (manifest === null) throw new Error('no manifest');
+        const made = parse(yamlOf(manifest));
+        expect(isTaken(made.spec)).toBe(true);
+        return made;
+      };
+      const taken = { name: 'Mine', sharedFrom: { organization: 'acme', name: 'shared' } };
+      expect(madeOf({})).toMatchObject({ metadata: { name: 'mine' }, spec: taken });
+      expect(isTaken({ ...taken, ...content })).toBe(false);
+      const changed = madeOf({ isChanged: true });
+      expect([changed.metadata.name, changed.spec]).toEqual(['mine-2', { name: 'Mine', ...content }]);
+      const renamed = madeOf({ newName: 'Other' });
+      expect([renamed.metadata.name, renamed.spec]).toEqual(['other', { name: 'Other', ...content }]);
+      expect(madeOf({ newName: 'mine' }).metadata.name).toBe('mine-2');
+    },
+  );
 });
 
 describe('a draft of the Lab', () => {
-  test('keeps the digits of the numbers that the API answers', () => {
+  test('a draft of the Lab keeps the digits of the numbers that the API answers', () => {
     const answer = '{"id":"flt_1","logic":"OR","conditions":[{"field":"payload.id","operator":"equals","value":9007199254740993}]}';
     const { draft } = storedIn('filter', answer);
     expect(draft.text).toContain('"value": 9007199254740993');
@@ -231,7 +234,7 @@ describe('a draft of the Lab', () => {
     ['event-type', '', 'There is no schema'],
     ['expression', '\n', 'There is no expression'],
     ['transform', ' ', 'There is no code.'],
-  ] as const)('of a %s that is %j says: %s', (kind, text, problem) => {
+  ] as const)('a draft of the Lab of a %s that is %j says: %s', (kind, text, problem) => {
     expect(definitionOf(kind, { text, type: 'jsonata' })).toEqual({ problem: expect.stringContaining(problem) });
   });
 });
@@ -275,7 +278,7 @@ describe('an expression of the Lab', () => {
       { matches: false, error: null, labels: [{ label: 'region', expected: ['us', 'ca'], actual: 'eu' }] },
       { result: 'fails', why: ['label region is eu, expected us or ca'] },
     ],
-  ])('that the API answers with %j is told as %j', (answer, outcome) => {
+  ])('an expression of the Lab that the API answers with %j is reported as %j', (answer, outcome) => {
     expect(subscribed('event.data.total > 100.0', seen, JSON.stringify({ success: true, ...answer }))).toEqual(outcome);
   });
 });
@@ -318,7 +321,7 @@ describe('lines that differ', () => {
 });
 
 describe('work that is done at once', () => {
-  test('is begun in order, never more of it than agreed, until the signal aborts', async () => {
+  test('work that is done at once is begun in order, never more of it than agreed, until the signal aborts', async () => {
     const controller = new AbortController();
     const begun: number[] = [];
     let under = 0;

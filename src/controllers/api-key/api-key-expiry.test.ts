@@ -66,7 +66,7 @@ describe('an API key that expires', () => {
     },
   );
 
-  test('is accepted and programmed after its end, and Ready again with a later end', async () => {
+  test('an API key that expires is accepted and programmed after its end, and Ready again with a later end', async () => {
     await put('build', '2020-01-01T00:00:00Z');
     await expectReady('build', 'False', 'Expired', '2020-01-01T00:00:00.000Z');
     expect(await conditions('build')).toEqual(
@@ -80,7 +80,7 @@ describe('an API key that expires', () => {
     expect(await typesOf('build')).not.toContain('Stalled');
   });
 
-  test('takes the keys below it along, which are not Stalled: an edit of it helps them', async () => {
+  test('an API key that expires takes the keys below it along, which are not Stalled: an edit of it helps them', async () => {
     await put('root', '2026-02-01T00:00:00Z');
     await put('middle', undefined, 'root');
     await put('leaf', '2030-01-01T00:00:00Z', 'middle');

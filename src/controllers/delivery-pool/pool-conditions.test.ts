@@ -37,7 +37,7 @@ test('a pool whose Deployment has not seen the newest template is not Ready', ()
   expect(judged({ replicas: 3, updatedReplicas: 3, conditions: [available, rolledOut] }, 3)).toBe('False RollingOut');
 });
 
-test('a pool that is refused says why, and what its pods do all the same', () => {
+test('the status of a refused pool has the reason, and the state of its pods', () => {
   const { findings, ready } = poolConditionInputs(null, { reason: 'SecretNotFound', message: 'gone', isStalled: false });
   expect(findings.map(([type, { status, reason }]) => `${type} ${status} ${reason}`)).toEqual([
     'Accepted False SecretNotFound',

@@ -79,7 +79,7 @@ test('an archive is in force with its warehouse; without one the organization re
   expect((await record())?.archive).toEqual({ destinationId: null });
 });
 
-test('the condition Archiving says that nothing can be written, and that something was lost, with an event each', async () => {
+test('the condition Archiving reports that nothing can be written, and that something was lost, with an event each', async () => {
   await put({ archive });
   await eventually(async () => expect(await condition('Archiving')).toBe('True Archiving'));
   const org = idOf('Organization', await put({ archive }));

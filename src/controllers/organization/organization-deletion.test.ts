@@ -69,7 +69,7 @@ const isThere = (): Promise<boolean> => store.list('Organization').then(({ items
 const isGone = (): Promise<void> =>
   eventually(async () => expect(store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
 
-test('an organization that is deleted and cannot be cleaned up says why, and goes once it can', async () => {
+test('the status of a deleted organization that cannot be cleaned up has the reason, and the object goes once it can be', async () => {
   fault = new PosthornError('UNAVAILABLE', 'Redis does not answer');
   await store.delete('Organization', { name: 'acme' });
   expect(await shows('False PurgeFailed')).toContain('UNAVAILABLE: Redis does not answer');
@@ -87,7 +87,7 @@ test('after a minute its finalizer is removed, and an event says what was not cl
   expect(abandoned).toMatchObject({ type: 'Warning', message: expect.stringContaining('before its data was removed') });
 });
 
-test('one that was deleted long before there was a leader stays until what was under way has ended, and is purged again then', async () => {
+test('an organization that was deleted long before there was a leader stays until what was under way has ended, and is purged again then', async () => {
   await controllers.stop();
   await store.delete('Organization', { name: 'acme' });
   stoppedAtMs = systemClock.now() + 20_000;

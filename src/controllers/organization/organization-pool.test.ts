@@ -133,7 +133,7 @@ test('a new leader that has not read the pools yet keeps their conditions', asyn
   await eventually(async () => expect(await condition('Ready')).toBe('True Ready'));
 });
 
-test('it goes back to the default pool when it names none any more, also while nobody led', async () => {
+test('an organization goes back to the default pool when it names none any more, also while nobody led', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
   await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));

@@ -158,7 +158,7 @@ describe('the status of a replay', () => {
     expect((await replay()).metadata.resourceVersion).toBe(metadata.resourceVersion);
   });
 
-  test('a replay that waits says why for as long as it does', async () => {
+  test('a replay that waits has the reason in its status until it continues', async () => {
     await apply();
     await note({ phase: 'Running', plan, waiting: { reason: 'CircuitOpen', message: 'The circuit is open.', sinceMs: startMs } });
     await shows({ conditions: expect.arrayContaining([condition('Waiting', 'True', 'CircuitOpen', 'The circuit is open.')]) });

@@ -71,7 +71,7 @@ test('a change is there when it is Programmed, and what is equal is not written'
   expect(await webhooks.application(org, id)).toMatchObject({ isDisabled: false, disabledReason: null, revision: 3 });
 });
 
-test('one that is deleted is gone, with the endpoints below it', async () => {
+test('a deleted application is gone, with the endpoints below it', async () => {
   await apply({});
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
   const endpoint = await webhooks.createEndpoint({
@@ -119,7 +119,7 @@ test('the id of what was made through the API is not taken, and that stays as it
   expect(await webhooks.application(org, made.id)).toEqual(made);
 });
 
-test('one that is declared again under another name keeps its id by the annotation', async () => {
+test('an application that is declared again under another name keeps its id by the annotation', async () => {
   await apply({ name: 'One' });
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
   await suite.controllers.stop();

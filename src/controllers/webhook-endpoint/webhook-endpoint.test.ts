@@ -231,7 +231,7 @@ test('an endpoint below an application that is not accepted is not in force', as
   await ready();
 });
 
-test('it ends with its application, and comes back below another of the same name', async () => {
+test('an endpoint ends with its application, and comes back below another of the same name', async () => {
   await apply();
   const id = await ready();
   const { applicationId } = await stored(id);
@@ -276,7 +276,7 @@ test('what a 410 disabled stays so, also for the next leader, until the spec is 
   await eventually(async () => expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'Moved.' }));
 });
 
-test('one that is deleted is gone, also when nobody led', async () => {
+test('a deleted endpoint is gone, also when no process led', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookEndpoint', 'hooks');

@@ -46,7 +46,7 @@ test('an event type that was never accepted takes its subscriptions along, too',
   await eventually(async () => expect(await stored(subscription.id)).toBeNull());
 });
 
-test('one that comes back under its id is subscribed to again', async () => {
+test('an event type that comes back under its id is subscribed to again', async () => {
   const first = await eventType('back');
   await world.seen('WebhookEventType', 'back');
   const subscription = await subscribe(first);

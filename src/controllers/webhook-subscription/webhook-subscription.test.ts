@@ -112,7 +112,7 @@ test('a second one of an endpoint to an event type is not accepted until the fir
   await seen('Ready', 'second');
 });
 
-test('one that the API made before is named', async () => {
+test('a subscription that the API made before is named', async () => {
   await world.seen('WebhookEndpoint', 'hooks');
   await world.seen('WebhookEventType', 'order.paid');
   const made = await world.webhooks.createSubscription({
@@ -124,7 +124,7 @@ test('one that the API made before is named', async () => {
   expect(conditionOf(await seen('DuplicateSubscription'), 'Accepted')?.message).toContain(made.id);
 });
 
-test('it ends with its endpoint and comes back with it', async () => {
+test('a subscription ends with its endpoint and comes back with it', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookEndpoint', 'hooks');
@@ -137,7 +137,7 @@ test('it ends with its endpoint and comes back with it', async () => {
   expect((await stored(id))?.endpointId).toBe(await world.idOf('WebhookEndpoint', 'hooks'));
 });
 
-test('it ends with the application of its endpoint, reports it, and comes back with it', async () => {
+test('a subscription ends with the application of its endpoint, reports it, and comes back with it', async () => {
   await world.stop();
   world.start({ clock: impatientClock });
   await apply();
@@ -161,7 +161,7 @@ test('an application that was recreated while nobody led takes it over with its 
   await eventually(async () => expect((await stored(id))?.applicationId).toBe(application));
 });
 
-test('it ends with its event type, as those that the API made do, and comes back with another of that name', async () => {
+test('a subscription ends with its event type, as those that the API made do, and comes back with another of that name', async () => {
   await world.apply('WebhookEventType', 'order.sent', { name: 'order.sent' });
   await world.seen('WebhookEventType', 'order.sent');
   await world.seen('WebhookEndpoint', 'hooks');
@@ -191,7 +191,7 @@ test('an event type that was deleted while nobody led takes its subscriptions al
   await eventually(async () => expect(await stored(id)).toBeNull());
 });
 
-test('one that is deleted is gone, also when nobody led', async () => {
+test('a deleted subscription is gone, also when no process led', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookSubscription', 'paid');
@@ -221,7 +221,7 @@ function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
   world.start({ clock: impatientClock, webhooks });
 }
 
-test('one whose endpoint came into force without an answer that confirms it comes into force with it', async () => {
+test('a subscription whose endpoint came into force without an answer that confirms it comes into force with it', async () => {
   await world.stop();
   await world.delete('WebhookEndpoint', 'hooks');
   await endpoint();
@@ -230,7 +230,7 @@ test('one whose endpoint came into force without an answer that confirms it come
   await ready();
 });
 
-test('one whose endpoint moved to a recreated application without an answer that confirms it goes with it', async () => {
+test('a subscription whose endpoint moved to a recreated application without an answer that confirms it goes with it', async () => {
   await apply();
   const id = await ready();
   await world.stop();

@@ -50,7 +50,7 @@ describe('a v1a signature', () => {
     expect(verifierOf('svix', secrets)(requestWith(signatures, 'svix'))).toBe(expected);
   });
 
-  test('of Posthorn is verified with the public key that Posthorn shows', () => {
+  test('a v1a signature of Posthorn is verified with the public key that Posthorn shows', () => {
     const text = newSigningKey();
     const made = ed25519Key(text);
     if (made.problem !== undefined) throw new Error(made.problem);
@@ -84,14 +84,14 @@ describe('a v1a signature', () => {
     expect(resultsOf('standard-webhooks', secrets)(requestWith(signatures))).toEqual(failure);
   });
 
-  test('behind so many others is not read', () => {
+  test('a v1a signature behind so many others is not read', () => {
     const others = Array.from({ length: maxAsymmetricSignatures }, () => v1a(two.privateKey));
     const verify = verifierOf('standard-webhooks', [one.publicKey]);
     expect(verify(requestWith([...others.slice(1), v1a(one.privateKey)].join(' ')))).toBe(true);
     expect(verify(requestWith([...others, v1a(one.privateKey)].join(' ')))).toBe(false);
   });
 
-  test.each([3, 9])('over a body of %d MiB is verified elsewhere, in the turns of its organization', async (mebibytes) => {
+  test.each([3, 9])('a v1a signature over a body of %d MiB is verified elsewhere, in the turns of its organization', async (mebibytes) => {
     const large = Buffer.alloc(mebibytes * 1_048_576, 'x');
     const verify = standardWebhooksVerifier([two.publicKey, one.publicKey]);
     const run = (signature: string) => {
@@ -102,7 +102,7 @@ describe('a v1a signature', () => {
     for (const result of await Promise.all(run(v1a(one.privateKey)))) expect(result).toEqual({ reason: 'no_secret_matches' });
   });
 
-  test('over a large body does not wait for all those of another organization', async () => {
+  test('a v1a signature over a large body does not wait for all those of another organization', async () => {
     const large = Buffer.alloc(2 * 1_048_576, 'x');
     const request = { ...requestWith(v1a(one.privateKey, large)), body: large, path: '/', publicUrl: undefined };
     const verify = standardWebhooksVerifier([one.publicKey]);
@@ -116,7 +116,7 @@ describe('a v1a signature', () => {
     expect(ended.slice(-3)).toEqual(['org_a', 'org_a', 'org_a']);
   });
 
-  test('over a large body does not wait for all those of another source of its organization', async () => {
+  test('a v1a signature over a large body does not wait for all those of another source of its organization', async () => {
     const large = Buffer.alloc(2 * 1_048_576, 'x');
     const wrong = Array.from({ length: 4 }, () => v1a(two.privateKey, large)).join(' ');
     const verify = standardWebhooksVerifier([one.publicKey]);
@@ -132,7 +132,7 @@ describe('a v1a signature', () => {
 });
 
 describe('what a source of Standard Webhooks verifies with', () => {
-  test('are secrets and public keys in any mixture', () => {
+  test('what a source of Standard Webhooks verifies with are secrets and public keys in any mixture', () => {
     expect(verificationSecretsIn(` ${secret}\n${one.publicKey} ${two.publicKey}`)).toEqual({
       secrets: [secret],
       publicKeys: [one.publicKey, two.publicKey],
@@ -145,7 +145,7 @@ describe('what a source of Standard Webhooks verifies with', () => {
     [`whpk_${Buffer.alloc(31).toString('base64')}`, 'is not'],
     [`${one.publicKey} plain`, 'is not'],
     [newSigningKey(), 'contains a whsk_ key'],
-  ])('is not %j', (value, problem) => {
+  ])('what a source of Standard Webhooks verifies with is not %j', (value, problem) => {
     expect(verificationSecretsIn(value).problem).toMatch(new RegExp(`^${problem}`));
   });
 });

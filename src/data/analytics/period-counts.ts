@@ -29,7 +29,7 @@ export interface PeriodQuery {
 }
 
 const tallyPeriodMs = 300_000;
-/** So often a shard is read again in which tallies were folded meanwhile: they might count twice, or not at all. */
+/** How often a shard is read again if tallies were folded meanwhile, which might then count twice or not at all. */
 const maxReads = 4;
 const talliesAtOnce = 50;
 

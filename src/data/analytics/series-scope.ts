@@ -104,11 +104,11 @@ export function talliedNumbers(field: string, count: number): { id: string; numb
   return { id, numbers };
 }
 
-/** What of a shard's statistics belongs to a series. */
+/** Selects the statistics of a shard that belong to a series. */
 export interface SeriesScope {
   /** Fields of a period. */
   fields: ReadonlyMap<string, Part>;
-  /** The same of a field of a tally; undefined: it does not belong to it. */
+  /** The part of a field of a tally; undefined: the field does not belong to the series. */
   partOfTallied(id: string): Part | undefined;
   /** Groups of tallies; undefined: all. */
   groups?: ReadonlySet<string>;

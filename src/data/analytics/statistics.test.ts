@@ -227,7 +227,7 @@ test('counters of what is gone are removed, others stay', async () => {
 });
 
 describe('what waits', () => {
-  test('is reported per target: fresh messages, retries, the circuit and the newest failed attempts', async () => {
+  test('what waits is reported per target: fresh messages, retries, the circuit and the newest failed attempts', async () => {
     await deliver(6, { type: 'retry', attempt: { ...failure, startedAtMs: Date.now() }, delayMs: 60_000 });
     await acceptor.accept(newEvent({ destinations: ['dst_0'] }));
     const [target] = (await statistics.ofOrganization('org_a', '1h', { failures: true })).targets;
@@ -237,7 +237,7 @@ describe('what waits', () => {
     expect((await statistics.ofOrganization('org_a', '1h')).targets[0]?.failures).toEqual([]);
   });
 
-  test('is counted per target, whatever of it becomes due with others', async () => {
+  test('what waits is counted per target, whatever of it becomes due with others', async () => {
     const [queue] = queues;
     if (queue === undefined) throw new Error('there is no queue');
     await queue.shardStatus('w1', 1000);
@@ -262,7 +262,7 @@ describe('what waits', () => {
     expect(await counts()).toEqual([1, 2]);
   });
 
-  test('is an open circuit after its failures', async () => {
+  test('what waits is an open circuit after its failures', async () => {
     const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
     await deliver(1, { type: 'retry', attempt: failure, delayMs: 60_000 }, { setting: { circuit } });
     expect((await statistics.ofOrganization('org_a', '1h')).targets).toMatchObject([{ retries: 1, circuit: 'open' }]);

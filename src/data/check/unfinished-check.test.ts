@@ -43,7 +43,7 @@ beforeEach(async () => {
   await acceptor.accept(newEvent());
 });
 
-test('what is recorded is what there is, also while messages are on their way', async () => {
+test('the recorded parts and bytes equal those of the unfinished events, also while messages are on their way to another shard', async () => {
   expect(Object.keys((await figures())[0] ?? {}).length).toBeGreaterThanOrEqual(2);
   expect(await complaints()).toEqual([]);
   await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
@@ -51,7 +51,7 @@ test('what is recorded is what there is, also while messages are on their way', 
   expect(await recount()).toBe(0);
 });
 
-test('what is there, of which nothing is recorded, is counted', async () => {
+test('unfinished events without a record are found and counted again', async () => {
   const before = await figures();
   await redis.client.del(events, bytes);
   expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is stored$/);
@@ -60,7 +60,7 @@ test('what is there, of which nothing is recorded, is counted', async () => {
   expect(await complaints()).toEqual([]);
 });
 
-test('an event that is gone and recorded, one that is recorded wrongly, and figures of accounts that are wrong, are found and corrected', async () => {
+test('a record of an event that is gone, a wrong record, and wrong figures of accounts are found and corrected', async () => {
   const before = await figures();
   const [event = ''] = await redis.client.hkeys(events);
   await redis.client.hset(events, { [event]: '7 100', gone: '1 100' });
@@ -73,7 +73,7 @@ test('an event that is gone and recorded, one that is recorded wrongly, and figu
   expect(await figures()).toEqual(before);
 });
 
-test('a script that may change what is unfinished writes the changes', () => {
+test('every script that may change unfinished events writes the changes', () => {
   const folder = new URL('../', import.meta.url);
   const scripts = globSync('*/*.lua', { cwd: folder }).sort();
   const changing = scripts.filter((name) => /^-- @include ".*\/unfinished.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')));

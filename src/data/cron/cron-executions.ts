@@ -11,14 +11,14 @@ import { executionKeys } from './cron-keys.ts';
 
 const writeScript = new Script(new URL('./execution-write.lua', import.meta.url));
 
-/** How much of its past a job keeps. `bodyBytes`: of all bodies; 25 of the largest, or all of the usual ones. */
+/** Size of the history of a job. `bodyBytes`: of all response bodies, which is 25 of the largest size. */
 const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
-/** Of the detail of one execution. */
+/** Maximum size of the detail of one execution. */
 const detailBytes = 2048;
 const dayMs = 86_400_000;
 /** Jobs searched for an execution at a time. */
 const jobsAtOnce = 50;
-/** Longer than any run that was under way when its job was deleted. */
+/** Longer than any run takes that is under way when its job is deleted. */
 const goneMs = 600_000;
 
 const entry = z.object({
@@ -35,7 +35,7 @@ const entry = z.object({
   detail: z.array(z.unknown()).optional(),
 });
 
-/** One run of a cron job as it is recorded; `responseBody` is kept of the newest ones that fit into the limit. */
+/** One recorded run of a cron job. `responseBody` is kept for the newest runs that fit into the limit. */
 export type CronExecution = Omit<z.output<typeof entry>, 'detail'> & {
   responseBody: string | null;
   /** Absent: it is not kept. */
@@ -56,7 +56,7 @@ export class CronExecutions {
     this.#prefix = prefix;
   }
 
-  /** False when the execution has ended before, or its job is deleted: then nothing is written. */
+  /** Writes an execution. Returns false, and writes nothing, if it has ended before or its job was deleted. */
   async write({ responseBody, detail, ...execution }: CronExecution): Promise<boolean> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
     const { count, bodyBytes, days } = executionLimits;
@@ -78,7 +78,7 @@ export class CronExecutions {
     return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], [written]).catch(throwUnavailable)) === 1;
   }
 
-  /** The newest executions of a job of this organization, newest first. */
+  /** Returns the newest executions of a job of this organization, newest first. */
   async newest(org: string, jobId: string, limit: number): Promise<CronExecution[]> {
     const { order, entries, bodies } = executionKeys(this.#prefix, jobId);
     const ids = (await this.#redis.zrange(order, `${-limit}`, '-1').catch(throwUnavailable)).reverse();
@@ -89,7 +89,7 @@ export class CronExecutions {
     return found.flatMap((each, i) => executionOf(org, each, texts[i] ?? null) ?? []);
   }
 
-  /** Outcome of the newest execution of each job of this organization, in their order; null: none is kept. */
+  /** Returns the outcome of the newest execution of each job, in the order of the jobs; null: none is kept. */
   async lastStatuses(org: string, jobIds: readonly string[]): Promise<(CronExecution['status'] | null)[]> {
     const statuses: (CronExecution['status'] | null)[] = [];
     const statusOf = async (jobId: string): Promise<CronExecution['status'] | null> => {
@@ -102,7 +102,7 @@ export class CronExecutions {
     return statuses;
   }
 
-  /** The execution with this id among those of the jobs, without the body of its response; null: none of them has it. */
+  /** Finds an execution of one of the jobs by its id, without its response body; null: none has it. */
   async find(org: string, jobIds: readonly string[], id: string): Promise<CronExecution | null> {
     for (let i = 0; i < jobIds.length; i += jobsAtOnce) {
       const entries = jobIds.slice(i, i + jobsAtOnce).map((jobId) => this.#redis.hget(executionKeys(this.#prefix, jobId).entries, id));
@@ -114,13 +114,13 @@ export class CronExecutions {
     return null;
   }
 
-  /** Removes the history of a deleted job; runs of it that are under way write nothing more. */
+  /** Removes the history of a deleted job. Runs under way write nothing afterwards. */
   async remove(jobId: string): Promise<void> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, jobId);
     await this.#redis.multi().set(gone, 1, 'PX', goneMs).del(order, entries, bodies).exec().catch(throwUnavailable);
   }
 
-  /** The job is there, perhaps again. */
+  /** Allows writes for a job that exists, perhaps after a deletion. */
   async allow(jobId: string): Promise<void> {
     await this.#redis.del(executionKeys(this.#prefix, jobId).gone).catch(throwUnavailable);
   }

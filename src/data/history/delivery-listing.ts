@@ -5,12 +5,12 @@ import type { DeliveryFilter, DeliveryStatus, DeliveryView } from '../shard/mess
 import type { IndexConditions } from '../shard/shard-reader.ts';
 import { lettersOf } from './message-view.ts';
 
-/** Of messages that are all in the index of failures. */
+/** Statuses of messages that are all in the index of failures. */
 const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
 const endedStatuses: ReadonlySet<DeliveryStatus> = new Set(['failed', 'schema_failed', 'transform_failed', 'dlq', 'delivered', 'filtered']);
 const waitingStatuses: ReadonlySet<DeliveryStatus> = new Set(['pending', 'processing']);
 
-/** Of filter results (`includes/packed.lua`), which are in no index of their route. */
+/** Index of filter results (`includes/packed.lua`), which are in no index of their route. */
 export function packIndex(org: string): string {
   return `i:pk:${org}`;
 }
@@ -19,10 +19,10 @@ export function packIndex(org: string): string {
 export interface DeliveryReading {
   index: OneOrMore;
   conditions: IndexConditions | undefined;
-  /** Filter results, where they may belong to the list and are not in the index. */
+  /** Second index, of filter results; absent: none belongs to the list, or `index` has them. */
   besides: { index: string; conditions: IndexConditions } | undefined;
   scope: readonly (string | undefined)[];
-  /** Of the stamps of the index: of creation, or in the index of a destination of when a delivery came there, which may be long after it has failed elsewhere. */
+  /** Range of the stamps of the index: creation times, or in the index of a destination the arrival times, which after a failover are later. */
   range: TimeRange;
   /** Whether every member is in the index of failures, but for those that are read separately. */
   hasFailed: boolean;
@@ -30,7 +30,7 @@ export interface DeliveryReading {
   hasBatchMembers: boolean;
   /** Whether every member waits for its first attempt or has one under way. */
   isWaiting: boolean;
-  /** Whether every member waits for an open circuit. Not so where the list ends at a time of creation: the indexes of destinations may have them later. */
+  /** Whether every member waits for an open circuit. False for a list with a latest creation time: indexes of destinations may have later stamps. */
   waitsForCircuits: boolean;
 }
 
@@ -43,7 +43,7 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
   const mayBeFiltered = destinationId === undefined && (statuses === undefined || statuses.includes('filtered'));
   const areUnsuccessful = statuses?.every((status) => status === 'filtered' || failedStatuses.has(status)) ?? false;
   const areEnded = statuses?.every((status) => endedStatuses.has(status)) ?? false;
-  // Both the indexes that have them are complete, however long the index of the organization is.
+  // The two indexes that have them are complete; the index of the organization may have been cut.
   const areFailuresAndResults = narrow === undefined && mayBeFiltered && areUnsuccessful && areEnded;
   // Dead letters are in their own index by the time of their end; a range of time means that of their beginning.
   const isDead =

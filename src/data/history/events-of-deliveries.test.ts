@@ -49,7 +49,7 @@ async function listed(filter: EventFilter): Promise<string[]> {
 }
 
 describe('a list of events by their deliveries', () => {
-  test('has an event once, however many of its deliveries it may show, and in whatever shards they are', async () => {
+  test('a list of events by their deliveries has an event once, however many of its deliveries it may show, and in whatever shards they are', async () => {
     const one = await send([
       ['rte_a', 'dst_a', 0],
       ['rte_a', 'dst_b', 0],
@@ -84,7 +84,7 @@ describe('a list of events by their deliveries', () => {
     }
   });
 
-  test('reads what has failed alone, where that is requested', async () => {
+  test('a list of events by their deliveries reads what has failed alone, where that is requested', async () => {
     const lost = await send([['rte_a', 'dst_a', 0]]);
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), { type: 'retry', attempt: failure, delayMs: 3_600_000 });
     for (let i = 0; i < 20; i++) await send([['rte_a', 'dst_a', 0]]);
@@ -95,7 +95,7 @@ describe('a list of events by their deliveries', () => {
     expect(await listed({ delivery: { ...filter.delivery, routeId: 'rte_a' } })).toEqual([lost]);
   });
 
-  test('reads what has failed alone, where events are requested of which deliveries have failed', async () => {
+  test('a list of events by their deliveries reads what has failed alone, where events are requested of which deliveries have failed', async () => {
     const lost = await send([['rte_a', 'dst_a', 0]]);
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), dead);
     const half = await send([
@@ -122,7 +122,7 @@ describe('a list of events by their deliveries', () => {
     expect(await listed({ statuses: ['failed', 'delivered'] })).toEqual([lost]);
   });
 
-  test('keeps its order while its events are replayed', async () => {
+  test('a list of events by their deliveries keeps its order while its events are replayed', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 4; i++) ids.push(await send([['rte_a', 'dst_a', 0]]));
     await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), delivered);
@@ -145,20 +145,23 @@ describe('a list of events by their deliveries', () => {
     expect(await listed({ ...filter, toMs: beganMs })).toEqual(ids.toReversed());
   });
 
-  test.each([0, 1])('has an event that failed over under both destinations, in shard %i', async (shard) => {
-    const id = await send([['rte_a', 'dst_a', 0]]);
-    const failover = { destinations: [{ id: 'dst_b', shard }], afterAttempts: 1 };
-    const jobs = await suite.queues.take(0, { failover });
-    const later = await send([['rte_a', 'dst_a', 0]]);
-    await settleAll(suite.queues.of(0), 'w1', jobs, { type: 'retry', attempt: failure, delayMs: 0 });
-    await suite.queues.carry(0);
-    await fill();
-    expect(await suite.reader.deliveriesOfEvent('org_a', id)).toMatchObject([{ destinationId: 'dst_b', failedOverFrom: 'dst_a' }]);
-    expect(await listed({ delivery: { destinationId: 'dst_a' } })).toEqual([later, id]);
-    expect(await listed({ delivery: { destinationId: 'dst_b' } })).toEqual([id]);
-    expect(await listed({ delivery: { destinationId: ['dst_b', 'dst_a'] } })).toEqual([later, id]);
-    expect(await listed({ delivery: { destinationId: 'dst_b', attemptsMin: 1 } })).toEqual([id]);
-  });
+  test.each([0, 1])(
+    'a list of events by their deliveries has an event that failed over under both destinations, in shard %i',
+    async (shard) => {
+      const id = await send([['rte_a', 'dst_a', 0]]);
+      const failover = { destinations: [{ id: 'dst_b', shard }], afterAttempts: 1 };
+      const jobs = await suite.queues.take(0, { failover });
+      const later = await send([['rte_a', 'dst_a', 0]]);
+      await settleAll(suite.queues.of(0), 'w1', jobs, { type: 'retry', attempt: failure, delayMs: 0 });
+      await suite.queues.carry(0);
+      await fill();
+      expect(await suite.reader.deliveriesOfEvent('org_a', id)).toMatchObject([{ destinationId: 'dst_b', failedOverFrom: 'dst_a' }]);
+      expect(await listed({ delivery: { destinationId: 'dst_a' } })).toEqual([later, id]);
+      expect(await listed({ delivery: { destinationId: 'dst_b' } })).toEqual([id]);
+      expect(await listed({ delivery: { destinationId: ['dst_b', 'dst_a'] } })).toEqual([later, id]);
+      expect(await listed({ delivery: { destinationId: 'dst_b', attemptsMin: 1 } })).toEqual([id]);
+    },
+  );
 });
 
 test('one script reads events of 10,000 messages, whether these are requested or not', async () => {

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes targets whose route or destination is gone, with their limiters. A target of which there is still a message stays: its messages say through
--- it whose they are.
+-- Removes targets whose route or destination was deleted, with their limiters. A target with a message stays, because messages have their organization and
+-- route from their target.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): org; targets {route, destination, which may be '', is_route_gone, is_destination_gone}.

@@ -199,7 +199,7 @@ describe('a batch', () => {
 });
 
 describe('pruning', () => {
-  test('leaves what is not written, and takes it when it is', async () => {
+  test('pruning leaves what is not written, and takes it when it is', async () => {
     const [id = ''] = await finish(1);
     await archive.gather();
     expect(await suite.queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
@@ -212,7 +212,7 @@ describe('pruning', () => {
     expect(await suite.reader.delivery(org, id)).toBeNull();
   });
 
-  test('is not held up for others by an archive that is not written', async () => {
+  test('pruning is not held up for others by an archive that is not written', async () => {
     await finish(3);
     const [other = ''] = await finish(1, { owner: 'org_b' });
     await finish(3);
@@ -221,7 +221,7 @@ describe('pruning', () => {
     expect(await suite.reader.delivery('org_b', other)).toBeNull();
   });
 
-  test('lets history go that an archive cannot take while Redis is getting full, and says how much', async () => {
+  test('pruning lets history go that an archive cannot take while Redis is getting full, and says how much', async () => {
     await finish(2);
     await archive.gather();
     await archive.take([]);
@@ -232,7 +232,7 @@ describe('pruning', () => {
     expect(troubles.get(org)).toMatchObject({ failing: { message: 'the store answered 503' }, lost: { messages: 2 } });
   });
 
-  test('lets what is not written go when memory is scarce, dead letters too', async () => {
+  test('pruning lets what is not written go when memory is scarce, dead letters too', async () => {
     await finish(1);
     await finish(1, { outcome: dead });
     await archive.gather();
@@ -240,7 +240,7 @@ describe('pruning', () => {
     expect(await suite.redis.client.keys(`${base}m:*`)).toEqual([]);
   });
 
-  test('waits 72 hours for an archive that fails', async () => {
+  test('pruning waits 72 hours for an archive that fails', async () => {
     await finish(2);
     await archive.gather();
     const dayMs = 24 * hourMs;
@@ -262,7 +262,7 @@ describe('pruning', () => {
     expect(await suite.queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
   });
 
-  test('removes the older history first, written or not kept in an archive', async () => {
+  test('pruning removes the older history first, written or not kept in an archive', async () => {
     const first = await finish(1);
     const others = await finish(1, { owner: 'org_b' });
     await archive.gather();

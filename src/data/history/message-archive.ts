@@ -143,7 +143,7 @@ export class MessageArchive {
     return integer(await this.#run(scripts.done, [written])) === 1;
   }
 
-  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `maxMs`. Returns how often in a row. */
+  /** Records a failed write. The next try is after `firstMs`, doubled with every failure up to `maxMs`. Returns the number of failures in a row. */
   async failed(org: string, message: string, { firstMs, maxMs }: { firstMs: number; maxMs: number }): Promise<number> {
     const failure = namedArgument({ org, error: message, firstDelayMs: firstMs, maxDelayMs: maxMs });
     return integer(await this.#run(scripts.failed, [failure]));

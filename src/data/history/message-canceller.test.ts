@@ -186,19 +186,22 @@ function losingAnswers(client: RedisClient): RedisClient {
 
 describe('a message that a worker holds', () => {
   const outcomes = { retry: retry(0), dead, back: { type: 'back' } } as const;
-  test.each(Object.keys(outcomes) as (keyof typeof outcomes)[])('ends when its attempt does with %s', async (how) => {
-    const [id = ''] = await accept();
-    const jobs = await take();
-    expect(await cancel(id, id)).toEqual(['cancelling']);
-    expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'processing' });
-    expect(await settleAll(queue, 'w1', jobs, outcomes[how])).toEqual([true]);
-    expect(await settleAll(queue, 'w1', jobs, outcomes[how])).toEqual([false]);
-    expect(await reader.delivery('org_a', id)).toMatchObject({ deadLetterReason: 'cancelled', attempts: how === 'back' ? 0 : 1 });
-    expect(await cancel(id)).toEqual(['cancelled']);
-    await expectEmpty();
-  });
+  test.each(Object.keys(outcomes) as (keyof typeof outcomes)[])(
+    'a message that a worker holds ends when its attempt does with %s',
+    async (how) => {
+      const [id = ''] = await accept();
+      const jobs = await take();
+      expect(await cancel(id, id)).toEqual(['cancelling']);
+      expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'processing' });
+      expect(await settleAll(queue, 'w1', jobs, outcomes[how])).toEqual([true]);
+      expect(await settleAll(queue, 'w1', jobs, outcomes[how])).toEqual([false]);
+      expect(await reader.delivery('org_a', id)).toMatchObject({ deadLetterReason: 'cancelled', attempts: how === 'back' ? 0 : 1 });
+      expect(await cancel(id)).toEqual(['cancelled']);
+      await expectEmpty();
+    },
+  );
 
-  test('stays delivered when its attempt succeeds', async () => {
+  test('a message that a worker holds stays delivered when its attempt succeeds', async () => {
     const [id = ''] = await accept();
     const jobs = await take();
     expect(await cancel(id)).toEqual(['cancelling']);
@@ -208,7 +211,7 @@ describe('a message that a worker holds', () => {
     await expectEmpty();
   });
 
-  test('does not move to a failover destination', async () => {
+  test('a message that a worker holds does not move to a failover destination', async () => {
     const [id = ''] = await accept();
     const jobs = await take({ failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
     await cancel(id);
@@ -221,7 +224,7 @@ describe('a message that a worker holds', () => {
     await expectEmpty();
   });
 
-  test('ends when its worker is killed before it settles, and what the dead worker settles then changes nothing', async () => {
+  test('a message that a worker holds ends when its worker is killed before it settles, and what the dead worker settles then changes nothing', async () => {
     const [id = ''] = await accept();
     const jobs = await take();
     await cancel(id);
@@ -236,7 +239,7 @@ describe('a message that a worker holds', () => {
 describe('a batch', () => {
   const batch = { layout: '{}', records: 2, bytes: 1000, ageMs: hourMs };
 
-  test('that forms counts its bytes without what was cancelled', async () => {
+  test('a batch that forms counts its bytes without what was cancelled', async () => {
     const payload = Buffer.alloc(300, 'a');
     expect(await take({ batch: { ...batch, records: 100 } })).toEqual([]);
     const [, second = ''] = await accept(2, { payload });
@@ -257,7 +260,7 @@ describe('a batch', () => {
     ['under way', 'dead', dead, ['dlq cancelled', 'dlq max_retries_exceeded']],
     ['waiting for its retry', 'delivered', delivered, ['dlq cancelled', 'delivered']],
     ['waiting for its retry', 'dead', dead, ['dlq cancelled', 'dlq max_retries_exceeded']],
-  ] as const)('whose member is cancelled while it is %s ends %s', async (when, _, outcome, expected) => {
+  ] as const)('a batch whose member is cancelled while it is %s ends %s', async (when, _, outcome, expected) => {
     const ids = await accept(2);
     let jobs = await take({ batch });
     if (when !== 'under way') {

@@ -12,7 +12,7 @@ import { RedisMessageReader } from './message-reader.ts';
 const cancelScript = new ShardScript(new URL('./cancel.lua', import.meta.url));
 const findScript = new ShardScript(new URL('./find-entries.lua', import.meta.url));
 
-/** So that Redis serves others in between. */
+/** Messages per script call: Redis serves others between two calls. */
 const messagesPerCall = 50;
 const entriesPerCall = 1000;
 /** Maximum searches for a message: it may move during a search. */

@@ -191,7 +191,7 @@ describe('a shard that', () => {
     expect(await state()).toEqual({ ...nothing, replays: 3, counted: 3 });
   });
 
-  test('a shard that has more than fifty of them: in steps, of which the rest is finished later, too', async () => {
+  test('a shard with more than fifty of the messages replays them in steps, and the rest is finished later', async () => {
     const ids = await deadLetters(Array.from({ length: 51 }, () => 0));
     await expect(replayerOn(losing(0)).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await state()).toEqual({ ...nothing, replays: 50, counted: 51, open: 1 });
@@ -199,7 +199,7 @@ describe('a shard that', () => {
     expect(await state()).toEqual({ ...nothing, replays: 51, counted: 51 });
   });
 
-  test('a shard that is full before: 503, and nothing is begun', async () => {
+  test('a shard that is full causes 503, and nothing is begun', async () => {
     const ids = await deadLetters();
     await redis.client.hset(`${prefix}{s1}:ctl`, 'full', '1');
     await expect(replayerOn(redis.client).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -229,7 +229,7 @@ describe('the count of the month', () => {
   });
 });
 
-test('one that is begun again, because the answer was lost, after another has finished it counts once', async () => {
+test('a replay that is repeated after a lost answer, when another process has finished it, counts once', async () => {
   const ids = await deadLetters();
   const intents = new MessageIntents({ redis: redis.client, prefix, clock: systemClock });
   const intent: Intent = { id: 'i', action: 'replay', beganAtMs: 1, isAskedAgain: false, messages: [[0, ids.slice(0, 2)]] };
@@ -240,13 +240,13 @@ test('one that is begun again, because the answer was lost, after another has fi
   expect(await state()).toEqual({ ...nothing, replays: 2, counted: 2 });
 });
 
-test('more than a thousand at a time are refused', async () => {
+test('a replay beyond a thousand open intents of the organization is refused', async () => {
   const [id = ''] = await deadLetters();
   await redis.client.hset(keys.intents, Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`i${i}`, '2026-01 0 {}'])));
   await expect(replayerOn(redis.client).replay(org, id)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('one that cannot be finished holds up no other, and its organization stays on the list', async () => {
+test('an intent that cannot be finished holds up no other, and its organization stays on the list', async () => {
   const ids = await deadLetters();
   await expect(replayerOn(losing(1)).replayMany(org, ids)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await redis.client.hset(keys.intents, 'broken', '2026-01 0 {}');
@@ -259,7 +259,7 @@ test('one that cannot be finished holds up no other, and its organization stays 
   expect(await redis.client.zcard(unfinishedIntentsKey(prefix))).toBe(0);
 });
 
-test('nothing of it stays when the organization is purged', async () => {
+test('no intent stays when the organization is purged', async () => {
   const ids = await deadLetters();
   await replayerOn(redis.client).replayMany(org, ids, { mark: 'mark', monthlyMessages });
   await redis.client.hset(keys.intents, 'other', '2026-01 0 {}');

@@ -70,7 +70,7 @@ export class RedisMessageReplayer {
     return result.newId;
   }
 
-  /** The same of at most 100 deliveries. Those that cannot be replayed are left out. Either all others are sent, or none: QUOTA_EXCEEDED. */
+  /** Replays at most 100 deliveries, and skips those that cannot be replayed. Either all others are sent, or none: QUOTA_EXCEEDED. */
   async replayMany(
     org: string,
     ids: readonly string[],
@@ -145,7 +145,7 @@ export class RedisMessageReplayer {
     if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is not a dead letter.');
   }
 
-  /** The same of at most 100; returns which are archived now. `onlyDeadLetters`: and were not before. */
+  /** Archives at most 100 dead letters. Returns those that are archived now; with `onlyDeadLetters` only those that were not archived before. */
   async archiveMany(
     org: string,
     ids: readonly string[],

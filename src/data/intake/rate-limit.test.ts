@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { commandConnection } from '../../redis/connection.ts';
 import { RateLimiter, takeRequest } from './rate-limit.ts';
 
-test('who has waited for Redis in vain does not wait again; without Redis nobody is refused', async () => {
+test('a caller that has waited for Redis in vain does not wait again; without Redis no request is refused', async () => {
   const server = await startRedis();
   const redis = commandConnection(server.url);
   redis.on('error', () => {});

@@ -13,7 +13,7 @@ export interface OrganizationLockOptions {
   logger: Logger;
 }
 
-/** Without being renewed, after its holder has died. */
+/** The lock expires after this time without a renewal, for example after its holder has died. */
 const heldAtMostMs = 30_000;
 const waitAtMostMs = 10_000;
 const notesKeptMs = 60_000;
@@ -22,15 +22,15 @@ const longestPauseMs = 100;
 const renew = new Script(new URL('./lock-renew.lua', import.meta.url));
 const release = new Script(new URL('./lock-release.lua', import.meta.url));
 
-/** The lock, the hash of its holders' notes, and that of what they have begun (`WriteAheadLog`). */
+/** Keys: the lock, the hash of its holders' notes, and the write-ahead log (`WriteAheadLog`). */
 export function organizationLockKeys(prefix: string, organization: string): { lock: string; notes: string; begun: string } {
   const lock = `${prefix}{lock:${organization}}`;
   return { lock, notes: `${lock}:notes`, begun: `${lock}:begun` };
 }
 
 /**
- * One holder at a time per organization, over all replicas: what is unique or must not be in use is checked and written
- * under it. Each holder leaves notes, so that the next can wait until its cache shows what was written.
+ * Lock with one holder per organization, over all replicas. Checks for uniqueness and use, and the writes that depend on them, run under it. Each holder leaves
+ * notes about its writes, and the next one waits until its cache shows them.
  */
 export class OrganizationLock {
   readonly #options: OrganizationLockOptions;
@@ -40,8 +40,8 @@ export class OrganizationLock {
   }
 
   /**
-   * Runs `action` while holding the lock. `action` gets the notes of the last minute's holders (topic to text) and
-   * `note`, which leaves one. UNAVAILABLE when Redis does not answer or the lock is not free within 10 s.
+   * Runs `action` while holding the lock. `action` gets the notes of the last minute (text by topic) and `note`, which adds one. Throws UNAVAILABLE when Redis
+   * does not answer or the lock is not free within 10 s.
    */
   async run<T>(
     organization: string,
@@ -64,7 +64,7 @@ export class OrganizationLock {
     }
   }
 
-  /** Imports may take longer than the lock holds. */
+  /** Renews the lock: imports may take longer than it lasts. */
   #keepRenewing(lock: string, token: string): () => void {
     const { redis, clock } = this.#options;
     let stop = (): void => {};

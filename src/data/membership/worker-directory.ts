@@ -19,7 +19,7 @@ export interface Heartbeat {
   dead: string[];
 }
 
-/** They share one slot; see `heartbeat.lua`. */
+/** Keys of the workers, which share one slot; see `heartbeat.lua`. */
 export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string; versions: string } {
   const base = `${prefix}{workers}:`;
   const [alive, slots, shards, pulse, versions] = [`${base}alive`, `${base}slots`, `${base}shards`, `${base}pulse`, `${base}versions`];

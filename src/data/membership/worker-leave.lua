@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Takes a worker out of the list: itself when it ends, others once its leases were requeued.
+-- Removes a worker from the list: by itself when it ends, by others after its leases were requeued.
 --
 -- KEYS[1] `alive`, [2] `slots`, [3] `versions`, see heartbeat.lua.
--- ARGV[1] worker, [2] `end`: it ends and holds nothing; `held`: it ends and may have leases, which others requeue at once;
--- `dead`: all its leases were requeued, which counts unless it has beaten meanwhile.
+-- ARGV[1] worker, [2] `end`: it ends and has no leases; `held`: it ends and may have leases, which others requeue at once;
+-- `dead`: all its leases were requeued; ignored if it has sent a heartbeat meanwhile.
 -- Reply: 1, or 0 when nothing was changed.
 local call = redis.call
 local clock = call('TIME')

@@ -37,7 +37,7 @@ async function repeat(step: () => Promise<boolean>): Promise<void> {
 }
 
 describe('a sample of the backlogs', () => {
-  test('is due once in five minutes, and taken by one worker', async () => {
+  test('a sample of the backlogs is due once in five minutes, and taken by one worker', async () => {
     await accept('org_a', 'dst_a', 3);
     expect((await queue.shardStatus('w1', 1)).isSampleDue).toBe(true);
     await Promise.all(Array.from({ length: 5 }, () => queue.sampleBacklogs()));
@@ -48,7 +48,7 @@ describe('a sample of the backlogs', () => {
     expect((await queue.shardStatus('w2', 1)).isSampleDue).toBe(true);
   });
 
-  test('has what is under way, what is to be tried again and what is paused', async () => {
+  test('a sample of the backlogs has what is under way, what is to be tried again and what is paused', async () => {
     await accept('org_a', 'dst_a', 4);
     const jobs = await takeFrom(queue, 'w1', 2);
     await settleAll(queue, 'w1', jobs.slice(0, 1), { type: 'retry', attempt: failure, delayMs: 3_600_000 });
@@ -61,7 +61,7 @@ describe('a sample of the backlogs', () => {
     expect((await sampledBacklogs('org_b'))['*']).toBe(2);
   });
 
-  test('keeps the 100 targets of an organization at which most waits, and the sum of all', async () => {
+  test('a sample of the backlogs keeps the 100 targets of an organization at which most waits, and the sum of all', async () => {
     for (let i = 0; i < 150; i++) await accept('org_a', `dst_${i}`, i % 15 === 0 ? 3 : 1);
     await queue.sampleBacklogs();
     const { '*': all, ...targets } = await sampledBacklogs('org_a');
@@ -70,7 +70,7 @@ describe('a sample of the backlogs', () => {
     expect(Object.values(targets).filter((each) => each === 3)).toHaveLength(10);
   });
 
-  test('reads 300 targets at most, and leaves no organization out for one with very many', async () => {
+  test('a sample of the backlogs reads 300 targets at most, and leaves no organization out for one with very many', async () => {
     for (let i = 0; i < 350; i++) await accept('org_a', `dst_${i}`);
     for (let i = 0; i < 5; i++) await accept(`org_b${i}`, `dst_b${i}`);
     await queue.sampleBacklogs();
@@ -89,7 +89,7 @@ describe('a sample of the backlogs', () => {
           return jobs.length > 0;
         }),
     ],
-  ])('finds a target that waits behind 400 of another organization %s', async (_, letWait) => {
+  ])('a sample of the backlogs finds a target that waits behind 400 of another organization %s', async (_, letWait) => {
     for (let i = 0; i < 400; i++) await accept('org_a', `dst_${i}`);
     await letWait();
     await accept('org_b', 'dst_b', 3);

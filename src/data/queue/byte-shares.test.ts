@@ -205,7 +205,7 @@ describe('with Redis', () => {
     expect((await figures()).over).toBe(0);
   });
 
-  test('without a limit of memory nobody is refused', async () => {
+  test('no account is refused without a limit of memory', async () => {
     acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
     expect(new Set(await outcomes(Array.from({ length: 60 }, () => eventOf('org_a'))))).toEqual(new Set([true]));
   });

@@ -68,7 +68,7 @@ export class Circuits {
     );
   }
 
-  /** The same of any targets. */
+  /** Returns the circuits of these targets. */
   async ofTargets(org: string, targets: readonly { routeId: string; destinationId: string }[]): Promise<CircuitView[]> {
     if (targets.length === 0) return [];
     const named = targets.map(({ routeId, destinationId }) => ({ route: routeId, destination: destinationId }));

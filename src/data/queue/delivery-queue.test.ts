@@ -60,7 +60,7 @@ describe('accepting', () => {
     ]);
   });
 
-  test('is refused when Redis is full, while what is queued is still settled', async () => {
+  test('accepting is refused when Redis is full, while what is queued is still settled', async () => {
     await suite.acceptor.accept(newEvent());
     const jobs = await dequeue();
     await suite.redis.client.config('SET', 'maxmemory', '1');
@@ -139,7 +139,7 @@ describe('settling', () => {
 });
 
 describe('a worker that is gone', () => {
-  test('loses what it held to another, as a new entry of the same message', async () => {
+  test('a worker that is gone loses what it held to another, as a new entry of the same message', async () => {
     const event = newEvent();
     await suite.acceptor.accept(event);
     const [lost] = await dequeue('w1');
@@ -160,7 +160,7 @@ describe('a worker that is gone', () => {
     expect(await settle(found, delivered, 'w2')).toEqual([true]);
   });
 
-  test('takes nothing from one that lives', async () => {
+  test('a worker that is gone takes nothing from one that lives', async () => {
     await suite.acceptor.accept(newEvent());
     await dequeue('w1');
     expect(await suite.queue.reclaim(['w2'])).toMatchObject({ requeued: 0 });
@@ -308,7 +308,7 @@ test('a group that was destroyed is made again, and what was in the stream is gi
   expect(await dequeue()).toHaveLength(2);
 });
 
-test('a work stream of a wrong type refuses events for its target only, and stops nobody else', async () => {
+test('a work stream of a wrong type refuses events for its target only, and stops no other target', async () => {
   await suite.acceptor.accept(newEvent());
   await suite.redis.client.set(`${prefix}{s0}:w:1`, 'not a stream');
   const [broken, sound] = await Promise.allSettled([
@@ -353,7 +353,7 @@ test('a work stream that is made again repeats no entry, whatever the clock does
 });
 
 describe('retention', () => {
-  test('takes finished history, and never what is unfinished', async () => {
+  test('retention takes finished history, and never what is unfinished', async () => {
     const [done, open] = [newEvent(), newEvent({ destinations: ['dst_b'] })];
     await suite.acceptor.accept(done);
     await settle(await dequeue(), delivered);
@@ -365,7 +365,7 @@ describe('retention', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
-  test('takes a hundred records at a time, and says whether there are more', async () => {
+  test('retention takes a hundred records at a time, and says whether there are more', async () => {
     for (let i = 0; i < 110; i++) await suite.acceptor.accept(newEvent({ destinations: [] }));
     await sleep(5);
     expect(await suite.queue.prune({ finishedMs: 1, deadLettersMs: 1 })).toMatchObject({ removed: 100, hasMore: true });

@@ -22,7 +22,7 @@ async function known(org: string, destinations: string[]): Promise<void> {
   await settleEverything(suite.queue, 'w1');
 }
 
-test('the others go first, and the answer says whether more of theirs waits', async () => {
+test('other organizations go before the dominant one, and the reply reports whether more of theirs waits', async () => {
   await known('org_dominant', named('b', 20));
   await known('org_a', named('a', 6));
   await accept('org_dominant', named('b', 20));
@@ -35,7 +35,7 @@ test('the others go first, and the answer says whether more of theirs waits', as
   expect(second).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
 });
 
-test('what is for the others only has nothing of the dominant one, and says that it has work', async () => {
+test('a dequeue without the dominant organization gets none of its messages, and reports that it has work', async () => {
   await known('org_dominant', named('b', 4));
   await known('org_a', named('a', 2));
   await accept('org_dominant', named('b', 4));

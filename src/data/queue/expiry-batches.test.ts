@@ -47,7 +47,7 @@ describe('a member of a batch that expires', () => {
     return { ids, jobs: await take({ batch }) };
   }
 
-  test('while a worker holds the batch is delivered with it', async () => {
+  test('a member of a batch that expires while a worker holds the batch is delivered with it', async () => {
     const { ids, jobs } = await formed();
     await expireMessages(suite.redis.client, base);
     await suite.queue.promote();
@@ -79,7 +79,7 @@ describe('a member of a batch that expires', () => {
     expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
-  test('is watched no more when its transform has held it back', async () => {
+  test('a member of a batch that expires is watched no more when its transform has held it back', async () => {
     const { ids, jobs } = await formed();
     const [job] = jobs;
     if (job === undefined) throw new Error('there is no batch');
@@ -91,7 +91,7 @@ describe('a member of a batch that expires', () => {
     expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
   });
 
-  test('is a dead letter where the others go back to their queue', async () => {
+  test('a member of a batch that expires is a dead letter where the others go back to their queue', async () => {
     const { ids, jobs } = await formed();
     await configure({ batch, failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
     await expireMessages(suite.redis.client, base, [keyOf(ids[0] ?? '')]);
@@ -101,7 +101,7 @@ describe('a member of a batch that expires', () => {
     for (const id of ids.slice(1)) expect(await view(id)).toMatchObject({ status: 'retrying', destinationId: 'dst_b' });
   });
 
-  test('while the batch gathers takes its bytes with it', async () => {
+  test('a member of a batch that expires while the batch gathers takes its bytes with it', async () => {
     const payload = Buffer.alloc(1000, 'x');
     const gathering = { batch: { ...batch, bytes: 2000 } };
     const [id] = [await accept(hourMs, payload)];
@@ -113,7 +113,7 @@ describe('a member of a batch that expires', () => {
     expect(await take(gathering)).toMatchObject([{ isBatch: true }]);
   });
 
-  test('is not taken into a batch, and its bytes do not count for one', async () => {
+  test('a member of a batch that expires is not taken into a batch, and its bytes do not count for one', async () => {
     const ids = [await accept(), await accept(), await accept(null)];
     await expireMessages(suite.redis.client, base, [keyOf(ids[0] ?? '')]);
     const [job] = await take({ batch });

@@ -38,7 +38,7 @@ async function fail(): Promise<void> {
 }
 
 describe('a message that expires and has failed over to another shard', () => {
-  test('keeps its time there, and is a dead letter at that', async () => {
+  test('a message that expires and has failed over to another shard keeps its time there, and is a dead letter at that', async () => {
     const id = await accept();
     const { expiresAtMs } = (await view(id)) ?? {};
     await fail();
@@ -51,7 +51,7 @@ describe('a message that expires and has failed over to another shard', () => {
     expect(await suite.queues.take(1)).toEqual([]);
   });
 
-  test('is a dead letter as soon as it arrives when it has expired on its way', async () => {
+  test('a message that expires and has failed over to another shard is a dead letter as soon as it arrives when it has expired on its way', async () => {
     // Long enough for a busy machine to let it fail before.
     const expiresAtMs = Date.now() + 3000;
     const id = await accept(expiresAtMs);
@@ -64,7 +64,7 @@ describe('a message that expires and has failed over to another shard', () => {
 });
 
 describe('a message that has expired does not fail over', () => {
-  test('when it fails after its time', async () => {
+  test('a message that has expired does not fail over when it fails after its time', async () => {
     const id = await accept();
     const jobs = await suite.queues.take(0, { failover });
     await expire(0);
@@ -72,7 +72,7 @@ describe('a message that has expired does not fail over', () => {
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_a' });
   });
 
-  test('when it waits for an open circuit', async () => {
+  test('a message that has expired does not fail over when it waits for an open circuit', async () => {
     const id = await accept();
     await suite.queues.put(0, 'dst_a', { failover });
     await suite.queues.setCircuit(0, 'dst_a', 'open');
@@ -82,7 +82,7 @@ describe('a message that has expired does not fail over', () => {
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_a' });
   });
 
-  test('when its destination does not serve any more', async () => {
+  test('a message that has expired does not fail over when its destination does not serve any more', async () => {
     const id = await accept();
     await suite.queues.put(0, 'dst_a', { failover, movesOn: 'all' });
     await expire(0);

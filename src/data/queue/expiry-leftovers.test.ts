@@ -59,16 +59,23 @@ const readers: Record<string, () => Promise<unknown>> = {
 };
 
 describe('an entry that is left of a message that has expired', () => {
-  test.each(Object.entries(readers))('is dropped by %s, and the message stays as it is', async (_, read) => {
-    const id = await leftover();
-    await read();
-    expect(await suite.redis.client.exists(`${base}w:1`, `${base}w:2`)).toBe(0);
-    expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired', destinationId: 'dst_a' });
-    expect(await suite.redis.client.xlen(`${base}dead`)).toBe(1);
-    expect(await checkShards({ redis: suite.redis.client, prefix })).toMatchObject({ findings: [], unfinished: 0 });
-  });
+  test.each(Object.entries(readers))(
+    'an entry that is left of a message that has expired is dropped by %s, and the message stays as it is',
+    async (_, read) => {
+      const id = await leftover();
+      await read();
+      expect(await suite.redis.client.exists(`${base}w:1`, `${base}w:2`)).toBe(0);
+      expect(await suite.reader.delivery('org_a', id)).toMatchObject({
+        status: 'dlq',
+        deadLetterReason: 'expired',
+        destinationId: 'dst_a',
+      });
+      expect(await suite.redis.client.xlen(`${base}dead`)).toBe(1);
+      expect(await checkShards({ redis: suite.redis.client, prefix })).toMatchObject({ findings: [], unfinished: 0 });
+    },
+  );
 
-  test('is dropped when it is among what is due', async () => {
+  test('an entry that is left of a message that has expired is dropped when it is among what is due', async () => {
     const id = await accept();
     await settleAll(suite.queue, 'w1', await takeFrom(suite.queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 60_000 });
     await expireMessages(suite.redis.client, base);

@@ -103,30 +103,33 @@ const waits: Record<string, () => Promise<string>> = {
 };
 
 describe('a message that expires', () => {
-  test.each(Object.entries(waits))('is a dead letter when it waits %s, and is counted nowhere else', async (_, make) => {
-    const id = await make();
-    const before = (await suite.queue.figures()).unfinished;
-    expect(await view(id)).toMatchObject({ expiresAtMs: expect.any(Number) });
-    await expire(id);
-    expect(await view(id)).toMatchObject({
-      status: 'dlq',
-      deadLetterReason: 'expired',
-      expiresAtMs: null,
-      waitingFor: null,
-      nextAttemptAtMs: null,
-    });
-    expect((await suite.queue.figures()).unfinished).toBe(before - 1);
-    const statistics = new RedisStatisticsReader({ redis: suite.redis.client, prefix, clock: systemClock });
-    const { targets } = await statistics.ofOrganization('org_a', '1h');
-    expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(before - 1);
-    for (const key of ['exp', 'due', 'retries', 'scheduled', 'held']) expect(await suite.redis.client.exists(base + key)).toBe(0);
-    expect(await suite.redis.client.zscore(`${base}waiting`, '~x')).toBeNull();
-    // It is leased no more.
-    await configure({});
-    expect((await take({}, 64)).map(({ messageId }) => messageId)).not.toContain(id);
-  });
+  test.each(Object.entries(waits))(
+    'a message that expires is a dead letter when it waits %s, and is counted nowhere else',
+    async (_, make) => {
+      const id = await make();
+      const before = (await suite.queue.figures()).unfinished;
+      expect(await view(id)).toMatchObject({ expiresAtMs: expect.any(Number) });
+      await expire(id);
+      expect(await view(id)).toMatchObject({
+        status: 'dlq',
+        deadLetterReason: 'expired',
+        expiresAtMs: null,
+        waitingFor: null,
+        nextAttemptAtMs: null,
+      });
+      expect((await suite.queue.figures()).unfinished).toBe(before - 1);
+      const statistics = new RedisStatisticsReader({ redis: suite.redis.client, prefix, clock: systemClock });
+      const { targets } = await statistics.ofOrganization('org_a', '1h');
+      expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(before - 1);
+      for (const key of ['exp', 'due', 'retries', 'scheduled', 'held']) expect(await suite.redis.client.exists(base + key)).toBe(0);
+      expect(await suite.redis.client.zscore(`${base}waiting`, '~x')).toBeNull();
+      // It is leased no more.
+      await configure({});
+      expect((await take({}, 64)).map(({ messageId }) => messageId)).not.toContain(id);
+    },
+  );
 
-  test('is ended by its time, which the hints of every script report, and not before', async () => {
+  test('a message that expires is ended by its time, which the hints of every script report, and not before', async () => {
     // Long enough for a busy machine to look before.
     const expiresAtMs = Date.now() + 3000;
     const id = await accept({ expiresAtMs });
@@ -154,7 +157,7 @@ describe('a message that expires', () => {
     expect(await suite.redis.client.llen(`${base}bell`)).toBe(0);
   });
 
-  test('is not given out after its time, though nobody has ended it yet', async () => {
+  test('a message that expires is not given out after its time, though nobody has ended it yet', async () => {
     const [over, other] = [await accept(), await accept()];
     await expireMessages(suite.redis.client, base, [keyOf(over)]);
     await suite.redis.client.del(`${base}exp`, `${base}waiting`);
@@ -168,7 +171,7 @@ describe('a message that expires', () => {
     expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
-  test('stays delivered when a worker holds it at its time and delivers it', async () => {
+  test('a message that expires stays delivered when a worker holds it at its time and delivers it', async () => {
     const id = await accept();
     const jobs = await take();
     await expire();
@@ -185,7 +188,7 @@ describe('a message that expires', () => {
     ['fails for the last time', dead, 1],
     ['gives it back', { type: 'back' }, 0],
   ];
-  test.each(failures)('ends at once when a worker holds it at its time and %s', async (_, outcome, attempts) => {
+  test.each(failures)('a message that expires ends at once when a worker holds it at its time and %s', async (_, outcome, attempts) => {
     const id = await accept();
     const jobs = await take();
     await expire();
@@ -196,7 +199,7 @@ describe('a message that expires', () => {
     expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
-  test('keeps the reason for which a failure allows no further attempt', async () => {
+  test('a message that expires keeps the reason for which a failure allows no further attempt', async () => {
     const id = await accept();
     const jobs = await take();
     await expire();
@@ -204,14 +207,14 @@ describe('a message that expires', () => {
     expect(await view(id)).toMatchObject({ status: 'dlq', deadLetterReason: 'max_retries_exceeded' });
   });
 
-  test('ends at once when its next attempt would be after its time, and is tried again when it would be before', async () => {
+  test('a message that expires ends at once when its next attempt would be after its time, and is tried again when it would be before', async () => {
     const [late, early] = [await accept(), await accept({ expiresAtMs: Date.now() + 3 * hourMs })];
     await settle(await take({}, 2), retry(2 * hourMs));
     expect(await view(late)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired', attempts: 1, lastErrorType: 'http_error' });
     expect(await view(early)).toMatchObject({ status: 'retrying', attempts: 1 });
   });
 
-  test('is put back when its worker dies after its time, and then ends', async () => {
+  test('a message that expires is put back when its worker dies after its time, and then ends', async () => {
     const id = await accept();
     await takeFrom(suite.queue, 'w2', 1);
     await expire();
@@ -238,7 +241,7 @@ describe('a message that expires', () => {
     expect(await counts()).toEqual({ q: '2' });
   });
 
-  test('counts for the alerts of its route and is one of the events of its organization, as other dead letters', async () => {
+  test('a message that expires counts for the alerts of its route and is one of the events of its organization, as other dead letters', async () => {
     await accept({ expiresAtMs: undefined });
     await settle(await take({ hasAlerts: true, hasOwnEvents: true }), delivered);
     const [queued, held] = [await accept(), await accept()];
@@ -256,7 +259,7 @@ describe('a message that expires', () => {
     }
   });
 
-  test('leaves its place in the queue of its destination to another one', async () => {
+  test('a message that expires leaves its place in the queue of its destination to another one', async () => {
     const throttle = { ...targetSetting().throttle, mode: 'concurrency' as const, maxConcurrency: 1, queueLimit: 1 };
     await accept({ expiresAtMs: undefined });
     await settle(await take({ throttle }), delivered);
@@ -277,7 +280,7 @@ describe('a message that expires', () => {
     expect((await suite.queue.figures()).unfinished).toBe(1);
   });
 
-  test('is found in its lane, too, where a worker of the release before has queued it, and what it has ended there is not given out', async () => {
+  test('a message that expires is found in its lane, too, where a worker of the release before has queued it, and what it has ended there is not given out', async () => {
     const ids = [await accept(), await accept(), await accept()];
     for (const id of ids) await suite.redis.client.hdel(`${base}m:${keyOf(id)}`, hashFields.message.laneEntry);
     await expire(ids[1] ?? '');
@@ -291,7 +294,7 @@ describe('a message that expires', () => {
     expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
-  test('restores the name that a worker of the release before has deleted, for those before it, too', async () => {
+  test('a message that expires restores the name that a worker of the release before has deleted, for those before it, too', async () => {
     const first = await accept();
     await suite.redis.client.zrem(`${base}waiting`, '~x');
     await accept({ expiresAtMs: Date.now() + 2 * hourMs });
@@ -315,7 +318,7 @@ describe('a message that expires', () => {
     expect(await view(replay)).toMatchObject({ status: 'delivered' });
   });
 
-  test('leaves nothing behind when it is pruned, and when its organization is purged', async () => {
+  test('a message that expires leaves nothing behind when it is pruned, and when its organization is purged', async () => {
     await accept();
     const [pruned] = [await accept()];
     await expire(pruned ?? '');

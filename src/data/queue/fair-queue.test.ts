@@ -246,7 +246,7 @@ describe('a Redis that is getting full', () => {
   const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, memoryLimitBytes });
   const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await suite.redis.client.info('memory'))?.[1]);
 
-  test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries continue', async () => {
+  test('a Redis that is getting full refuses events above 80 % of the limit and takes them again below 75 %, while deliveries continue', async () => {
     await suite.acceptor.accept(newEvent());
     const full = limited(Math.floor((await usedBytes()) / 0.9));
     expect((await full.shardStatus('w1', 64)).memoryShare).toBeGreaterThan(0.8);
@@ -258,11 +258,11 @@ describe('a Redis that is getting full', () => {
     await suite.acceptor.accept(newEvent());
   });
 
-  test('has no share without a limit', async () => {
+  test('a Redis that is getting full has no share without a limit', async () => {
     expect((await suite.queue.shardStatus('w1', 64)).memoryShare).toBeNull();
   });
 
-  test('says after each step of pruning how full it is', async () => {
+  test('a Redis that is getting full says after each step of pruning how full it is', async () => {
     await suite.acceptor.accept(newEvent({ payload: Buffer.alloc(500_000) }));
     await settle(await dequeue(), delivered);
     const before = await usedBytes();

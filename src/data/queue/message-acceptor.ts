@@ -18,7 +18,7 @@ import { acceptArguments } from './accept-batch.ts';
 import { ByteShares, overShare } from './byte-shares.ts';
 import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
 
-/** `entries` of the outbox that the event has made. */
+/** `entries`: ids of the outbox entries of the event. */
 interface Stored {
   isNew: boolean;
   entries: readonly string[];
@@ -28,7 +28,7 @@ interface Waiting {
   args: ScriptArgument[];
   bytes: number;
   weight: number;
-  /** In the order in which they came. */
+  /** Position in the order of arrival. */
   number: number;
   /** How often it was sent. */
   tries: number;
@@ -48,9 +48,9 @@ const limits = {
   waitingBytes: 67_108_864,
   /** Under the 2 s that the API promises. */
   deadlineMs: 1800,
-  /** Of an event, while others use up what reads of the accounts give its shard; its deadline is sooner where Redis is slow. */
+  /** Maximum tries of one event. Others may use up the bytes that each read of the accounts grants to the shard. A slow Redis ends the event by its deadline first. */
   tries: 50,
-  /** While events come. */
+  /** While events arrive. */
   refreshAtMostEveryMs: 30_000,
 };
 
@@ -71,7 +71,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   #refreshedAtMs = Number.NEGATIVE_INFINITY;
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
-  /** Of events that are accepted, or are being expanded. */
+  /** Organizations of events that are being accepted or expanded. */
   readonly #organizations: RecentOrganizations;
 
   constructor({
@@ -111,7 +111,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
           return findFurther(event, range, turns);
         }),
       clock,
-      isBesideOthers: () => organizations.areSeveral,
+      hasContention: () => organizations.hasSeveral,
     });
   }
 
@@ -128,25 +128,25 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#refreshNowAndThen(shard);
     const { isNew, entries } =
       event.payload.length > wholePayloadBytes ? await this.#acceptLarge(known, shard, event) : await known.accept(event);
-    // The event is stored: what is not carried now is carried by a worker.
+    // The event is stored. A worker carries the entries that are not carried now.
     if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);
     return isNew;
   }
 
-  /** Its chunks are written first; what does not store the event leaves none of them. */
+  /** Writes the chunks first, and drops them if the event is not stored. */
   async #acceptLarge(known: ShardAcceptor, shard: number, event: NewEvent): Promise<Stored> {
     await this.#refuseWithoutRoom(shard, event.org);
     const chunked = await this.#chunks.write(shard, event.payload);
     try {
       return await known.accept({ ...event, payload: nothing }, chunked);
     } catch (error) {
-      // Whether it was stored is not known when the answer is lost: then its chunks are named, and stay.
+      // After a lost reply the event may be stored. Its chunks are then referenced, and `drop` leaves them.
       this.#chunks.drop(shard, chunked).catch(() => undefined);
       throw error;
     }
   }
 
-  /** What the script would refuse anyhow is not written first. */
+  /** Refuses what the script would refuse, before chunks are written. */
   async #refuseWithoutRoom(shard: number, org: string): Promise<void> {
     const read = async (): Promise<(string | null)[]> =>
       await this.#redis
@@ -175,8 +175,8 @@ class ShardAcceptor {
   readonly #clock: Clock;
   readonly #keys: ShardKeys;
   readonly #shares: ByteShares;
-  /** Nothing is sent meanwhile, so that events keep their order. */
-  #looks = 0;
+  /** Refreshes under way. No event is sent meanwhile, so that events keep their order. */
+  #refreshes = 0;
   #next = 0;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
@@ -191,11 +191,11 @@ class ShardAcceptor {
     void this.#refreshFirst();
   }
 
-  /** Else the first events would have to wait for that, and those that are sent meanwhile would overtake them. */
+  /** Refreshes before the first event is sent. Otherwise the script would send the first events back for a refresh, and later ones would overtake them. */
   async #refreshFirst(): Promise<void> {
-    this.#looks++;
+    this.#refreshes++;
     await this.#shares.refresh(this.#keys.shard).catch(() => undefined);
-    this.#looks--;
+    this.#refreshes--;
     if (this.#waiting.length > 0) this.#schedule();
   }
 
@@ -243,7 +243,7 @@ class ShardAcceptor {
   }
 
   get #maySend(): boolean {
-    return this.#looks === 0 && this.#callsUnderWay < limits.callsUnderWay;
+    return this.#refreshes === 0 && this.#callsUnderWay < limits.callsUnderWay;
   }
 
   #nextBatch(): Waiting[] {
@@ -285,13 +285,13 @@ class ShardAcceptor {
   }
 
   /** Whether a check of the accounts may change the reply of the script to the event. */
-  #goesAgain(waiting: Waiting, said: unknown): boolean {
+  #goesAgain(waiting: Waiting, reply: unknown): boolean {
     if (waiting.isExpired || waiting.tries >= limits.tries) return false;
-    return said === 'look' || (said === 'over' && this.#shares.isStale);
+    return reply === 'look' || (reply === 'over' && this.#shares.isStale);
   }
 
   async #sendAgain(batch: readonly Waiting[]): Promise<void> {
-    this.#looks++;
+    this.#refreshes++;
     try {
       await this.#shares.refresh(this.#keys.shard);
       const waiting = batch.filter(({ isExpired }) => !isExpired);
@@ -306,18 +306,18 @@ class ShardAcceptor {
         each.reject(redisUnavailable(error));
       }
     } finally {
-      this.#looks--;
+      this.#refreshes--;
       if (this.#waiting.length > 0) this.#schedule();
     }
   }
 
-  #end(waiting: Waiting, said: unknown): void {
-    if (said === 'over') waiting.reject(overShare());
-    else if (said === 'look')
+  #end(waiting: Waiting, reply: unknown): void {
+    if (reply === 'over') waiting.reject(overShare());
+    else if (reply === 'look')
       waiting.reject(new PosthornError('UNAVAILABLE', 'Redis has too little free memory at the moment', { retryAfterSeconds: 1 }));
-    else if (said === 'chunks')
+    else if (reply === 'chunks')
       waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
-    else if (typeof said === 'string') waiting.reject(new PosthornError('INTERNAL', said));
-    else waiting.resolve({ isNew: said !== 0, entries: Array.isArray(said) ? said.map(text) : [] });
+    else if (typeof reply === 'string') waiting.reject(new PosthornError('INTERNAL', reply));
+    else waiting.resolve({ isNew: reply !== 0, entries: Array.isArray(reply) ? reply.map(text) : [] });
   }
 }

@@ -39,7 +39,7 @@ async function becomeDue(): Promise<void> {
 }
 
 describe('a target whose messages go out in order', () => {
-  test('gives out the next message only once the one before has ended, however it ends', async () => {
+  test('a target whose messages go out in order gives out the next message only once the one before has ended, however it ends', async () => {
     const keys = await accept(4);
     const ends: Outcome[] = [delivered, dead, { type: 'unsent', status: 'filtered', reason: null, tookMs: 1 }, delivered];
     for (const [i, end] of ends.entries()) {
@@ -51,7 +51,7 @@ describe('a target whose messages go out in order', () => {
     expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 
-  test('gives out nothing while a message waits for its retry, and then that one first', async () => {
+  test('a target whose messages go out in order gives out nothing while a message waits for its retry, and then that one first', async () => {
     const keys = await accept(3);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);
@@ -66,7 +66,7 @@ describe('a target whose messages go out in order', () => {
     }
   });
 
-  test('has no turn while it waits for a retry, whatever is accepted meanwhile', async () => {
+  test('a target whose messages go out in order has no turn while it waits for a retry, whatever is accepted meanwhile', async () => {
     await accept(2);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);
@@ -76,16 +76,19 @@ describe('a target whose messages go out in order', () => {
     expect((await suite.queue.promote()).hasReadyWork).toBe(false);
   });
 
-  test.each(['w1', 'a worker of another process'])('gives what %s gave back before what was accepted later', async (worker) => {
-    const keys = await accept(2);
-    const jobs = await takeFrom(suite.queue, worker, 8, { inOrder: true });
-    expect(keysOf(jobs)).toEqual(keys.slice(0, 1));
-    if (worker === 'w1') await settleAll(suite.queue, worker, jobs, { type: 'back' });
-    else await suite.queue.reclaim([worker]);
-    expect(keysOf(await take())).toEqual(keys.slice(0, 1));
-  });
+  test.each(['w1', 'a worker of another process'])(
+    'a target whose messages go out in order gives what %s gave back before what was accepted later',
+    async (worker) => {
+      const keys = await accept(2);
+      const jobs = await takeFrom(suite.queue, worker, 8, { inOrder: true });
+      expect(keysOf(jobs)).toEqual(keys.slice(0, 1));
+      if (worker === 'w1') await settleAll(suite.queue, worker, jobs, { type: 'back' });
+      else await suite.queue.reclaim([worker]);
+      expect(keysOf(await take())).toEqual(keys.slice(0, 1));
+    },
+  );
 
-  test('continues within half a minute when a worker of the release before has moved its retry', async () => {
+  test('a target whose messages go out in order continues within half a minute when a worker of the release before has moved its retry', async () => {
     const [key = ''] = await accept(2);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);
@@ -103,13 +106,13 @@ describe('a target whose messages go out in order', () => {
     expect(keysOf(await take())).toEqual([key]);
   });
 
-  test('counts as one message that more workers could deliver', async () => {
+  test('a target whose messages go out in order counts as one message that more workers could deliver', async () => {
     await accept(5);
     expect(await take()).toHaveLength(1);
     expect((await suite.queue.figures()).backlog).toBe(1);
   });
 
-  test('is not held up by a scheduled message, which goes out in its turn from its time on', async () => {
+  test('a target whose messages go out in order is not held up by a scheduled message, which goes out in its turn from its time on', async () => {
     const notBeforeMs = Date.now() + 3_600_000;
     const event = newEvent();
     await suite.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((target) => ({ ...target, notBeforeMs })) });
@@ -131,7 +134,7 @@ describe('a target whose messages go out in order', () => {
         await suite.queue.promote();
       },
     ],
-  ])('continues at once when the message %s for whose retry it waits', async (_, end) => {
+  ])('a target whose messages go out in order continues at once when the message %s for whose retry it waits', async (_, end) => {
     const expiresAtMs = Date.now() + 7_200_000;
     const event = newEvent();
     const [target] = event.targets;
@@ -147,7 +150,7 @@ describe('a target whose messages go out in order', () => {
     expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 
-  test('moves nothing to a failover destination of its route when its destination is gone', async () => {
+  test('a target whose messages go out in order moves nothing to a failover destination of its route when its destination is gone', async () => {
     const keys = await accept(2);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     const failover = [{ id: 'dst_b', shard: 0 }];
@@ -164,7 +167,7 @@ describe('a target whose messages go out in order', () => {
       });
   });
 
-  test('waits for nothing more when its route is gone', async () => {
+  test('a target whose messages go out in order waits for nothing more when its route is gone', async () => {
     await accept(3);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);

@@ -51,7 +51,7 @@ export interface OutboxCarrierOptions {
   /** Absent: there are no pauses. */
   clock?: Clock;
   /** Whether other organizations wait for Redis meanwhile: the pauses are longer then. Default: never. */
-  isBesideOthers?: () => boolean;
+  hasContention?: () => boolean;
 }
 
 /**
@@ -69,12 +69,12 @@ export class OutboxCarrier {
   readonly #again = new Set<number>();
   #waiting = 0;
 
-  constructor({ redis, prefix, findFurther, clock, isBesideOthers = () => false }: OutboxCarrierOptions) {
+  constructor({ redis, prefix, findFurther, clock, hasContention = () => false }: OutboxCarrierOptions) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#chunks = new PayloadChunks({ redis, prefix });
     this.#findFurther = findFurther ?? null;
-    const pauses = (): number => (isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript);
+    const pauses = (): number => (hasContention() ? pausesPerScriptBesideOthers : pausesPerScript);
     this.#makingMany = clock === undefined ? null : new PacedExecutor({ clock, pausesPerScript: pauses });
   }
 

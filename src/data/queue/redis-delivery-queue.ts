@@ -297,7 +297,7 @@ export class RedisDeliveryQueue {
     const targets = gone.map(({ target, reason, failover }) => ({
       number: target.number,
       reason,
-      failoverArgument: failoverArgument(failover, this.#keys.shard),
+      wayOut: failoverArgument(failover, this.#keys.shard),
     }));
     const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [namedArgument({ cursor, targets })]));
     return { ...shardHints(hints), dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };

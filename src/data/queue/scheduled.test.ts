@@ -44,7 +44,7 @@ const counts = async (shard = 0): Promise<string[]> =>
   ].flat();
 
 describe('a scheduled message', () => {
-  test('is given to no worker before its time, and then to one', async () => {
+  test('a scheduled message is given to no worker before its time, and then to one', async () => {
     const id = await send(scheduled(newEvent()));
     expect(await suite.queues.take(0)).toEqual([]);
     expect(await view(id)).toMatchObject({ status: 'pending', waitingFor: 'scheduled', attempts: 0 });
@@ -58,7 +58,7 @@ describe('a scheduled message', () => {
     expect(await view(id)).toMatchObject({ status: 'delivered', attempts: 1, nextAttemptAtMs: null });
   });
 
-  test('whose time has passed is queued at once', async () => {
+  test('a scheduled message whose time has passed is queued at once', async () => {
     const id = await send(scheduled(newEvent(), -1000));
     expect(idsOf(await suite.queues.take(0))).toEqual([id]);
   });
@@ -72,7 +72,7 @@ describe('a scheduled message', () => {
     expect(await suite.redis.client.llen(`${suite.queues.base(0)}bell`)).toBe(1);
   });
 
-  test('is promoted within its own second', async () => {
+  test('a scheduled message is promoted within its own second', async () => {
     const event = scheduled(newEvent(), 150);
     const id = await send(event);
     await eventually('the message to be due', 10_000, async () => {
@@ -82,14 +82,14 @@ describe('a scheduled message', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(event.notBeforeMs ?? 0);
   });
 
-  test('is stored once when its event is accepted again', async () => {
+  test('a scheduled message is stored once when its event is accepted again', async () => {
     const event = scheduled(newEvent());
     await send(event);
     await send(event);
     expect(await counts()).toEqual(['1', '1', '1']);
   });
 
-  test('takes no place in the queue of its destination, and needs none', async () => {
+  test('a scheduled message takes no place in the queue of its destination, and needs none', async () => {
     const throttle = { ...targetSetting().throttle, mode: 'concurrency' as const, maxConcurrency: 1, queueLimit: 1 };
     await suite.queues.take(0, { throttle });
     await send(newEvent());
@@ -99,7 +99,7 @@ describe('a scheduled message', () => {
     expect(await view(id)).toMatchObject({ status: 'pending', waitingFor: 'scheduled' });
   });
 
-  test('is a dead letter when the queue of its destination is full at its time', async () => {
+  test('a scheduled message is a dead letter when the queue of its destination is full at its time', async () => {
     const throttle = { ...targetSetting().throttle, mode: 'concurrency' as const, maxConcurrency: 1, queueLimit: 2 };
     await send(newEvent());
     await suite.queues.take(0, { throttle });
@@ -110,14 +110,14 @@ describe('a scheduled message', () => {
     expect(await counts()).toEqual(['0']);
   });
 
-  test('is pending in lists and in the figures of its destination', async () => {
+  test('a scheduled message is pending in lists and in the figures of its destination', async () => {
     const id = await send(scheduled(newEvent()));
     for (const statuses of [['pending'], ['pending', 'retrying', 'circuit_open']] as const)
       expect((await suite.reader.deliveries('org_a', { statuses }, { limit: 10 })).items.map((each) => each.id)).toEqual([id]);
     expect((await suite.reader.deliveries('org_a', { statuses: ['retrying'] }, { limit: 10 })).items).toEqual([]);
   });
 
-  test('is as old as its time is past', async () => {
+  test('a scheduled message is as old as its time is past', async () => {
     await send(scheduled(newEvent()));
     await timeHasCome();
     const dueMs = Date.now() - 5000;
@@ -126,7 +126,7 @@ describe('a scheduled message', () => {
     expect((await suite.queues.of(0).figures()).oldestUnreadAtMs).toBe(dueMs);
   });
 
-  test('does not hold up what its target gets meanwhile', async () => {
+  test('a scheduled message does not hold up what its target gets meanwhile', async () => {
     await send(scheduled(newEvent()));
     const id = await send(newEvent());
     const jobs = await suite.queues.take(0);
@@ -152,7 +152,7 @@ describe('a scheduled message', () => {
     expect(await suite.queues.take(0)).toHaveLength(2);
   });
 
-  test('waits in the shard of its target when its event was accepted in another', async () => {
+  test('a scheduled message waits in the shard of its target when its event was accepted in another', async () => {
     const event = scheduled(eventForShards([0, 1]));
     await acceptOnly(suite.redis.client, prefix, event);
     // A worker of the previous release, without times, makes the message at once instead of none.
@@ -167,7 +167,7 @@ describe('a scheduled message', () => {
     expect((await suite.reader.event('org_a', event.id))?.notBeforeMs).toBe(event.notBeforeMs);
   });
 
-  test('is a member of a batch only from its time on', async () => {
+  test('a scheduled message is a member of a batch only from its time on', async () => {
     const batch = { layout: 'layout', records: 2, bytes: 1_000_000, ageMs: 60_000 };
     await send(newEvent());
     expect(await suite.queues.take(0, { batch })).toEqual([]);

@@ -382,7 +382,7 @@ describe.each(lives)('what is left by a process $name', (life) => {
   });
 });
 
-test('these processes call every operation of the queue, the circuits, the archive, and of those that accept and carry', async () => {
+test('the processes of this suite call every operation of the queue, the circuits, the archive, and of those that accept and carry', async () => {
   called.clear();
   for (const life of lives) await life.work(redis.client, await prepared(life));
   const operations = [RedisDeliveryQueue, OutboxCarrier, Circuits, MessageArchive, RedisMessageAcceptor].flatMap((port) =>

@@ -63,7 +63,7 @@ test.each(calls)('%s reports all hints, and none of an empty shard', async (_, c
 });
 
 describe('ready work is reported', () => {
-  test.each(calls.filter(([name]) => !/drop|configure/.test(name)))('by %s', async (_, call) => {
+  test.each(calls.filter(([name]) => !/drop|configure/.test(name)))('ready work is reported by %s', async (_, call) => {
     await taken();
     await accept();
     await accept();
@@ -92,12 +92,12 @@ test.each(calls.filter(([name]) => !/drop|endBatches/.test(name)))('%s reports w
 describe('entries of the outbox are reported', () => {
   const failover = [{ id: 'dst_b', shard: 1 }];
 
-  test('by settle, when a message moves to another shard', async () => {
+  test('entries of the outbox are reported by settle, when a message moves to another shard', async () => {
     const jobs = await taken({ failover: { destinations: failover, afterAttempts: 1 } });
     expect(await settle(jobs, retry)).toMatchObject({ hasOutbox: true });
   });
 
-  test('by drop, and for the retries by dropRetries', async () => {
+  test('entries of the outbox are reported by drop, and for the retries by dropRetries', async () => {
     await settleAll(suite.queue, 'w1', await taken(), retry);
     await accept();
     const [target = unknown] = await targets();
@@ -106,7 +106,7 @@ describe('entries of the outbox are reported', () => {
     expect(await suite.queue.dropRetries([gone], '0')).toMatchObject({ hasOutbox: true });
   });
 
-  test('by dequeue, when the circuit of its target is open', async () => {
+  test('entries of the outbox are reported by dequeue, when the circuit of its target is open', async () => {
     const setting = {
       failover: { destinations: failover, afterAttempts: null },
       circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 },

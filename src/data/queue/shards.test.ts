@@ -159,7 +159,7 @@ describe('what is carried', () => {
   const entriesOf = async (shard: number): Promise<string[]> =>
     (await redis.client.xrange(`${prefix}{s${shard}}:out`, '-', '+')).map(([id]) => id);
 
-  test('holds its event, also when all that has arrived is gone again', async () => {
+  test('what is carried holds its event, also when all that has arrived is gone again', async () => {
     const event = eventForShards([0, ...Array.from({ length: 100 }, () => 1)]);
     await acceptOnly(redis.client, prefix, event);
     const [here = '', first = ''] = await entriesOf(0);

@@ -12,7 +12,7 @@ export function hasOwnSource(registry: RegistryReader, org: string): Promise<boo
   }));
 }
 
-/** The same for processes without a `RegistryReader`, such as controllers: one command each time. */
+/** `hasOwnSource` for processes without a `RegistryReader`, such as controllers: one command per call. */
 export async function readHasOwnSource({ redis, prefix }: { redis: RedisClient; prefix: string }, org: string): Promise<boolean> {
   return (await redis.exists(registryKeys(prefix).index(ownSourcesKey(org))).catch(throwUnavailable)) === 1;
 }

@@ -30,7 +30,7 @@ test('data in the layout of a later release is not claimed', async () => {
   expect(await redis.client.keys('later:*')).toEqual(['later:{cfg}:layout']);
 });
 
-test('who reads what controllers publish works with a store of its installation or of nobody yet, refuses another one, and writes nothing', async () => {
+test('a reader of published records works with a store of its installation or of none yet, refuses another one, and writes nothing', async () => {
   const place = { redis: redis.client, prefix: 'read:' };
   await requireOwnStore(place, 'default');
   expect(await redis.client.exists('read:{cfg}:installation')).toBe(0);

@@ -10,11 +10,11 @@ import type { EventView } from '../shard/messages.ts';
 const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1000 };
 
 /** Bytes of payloads of events that a worker evaluates or queues again at the same time; a larger one goes alone. */
-const payloadRoomBytes = 32 * 1024 * 1024;
+const payloadMemoryBytes = 32 * 1024 * 1024;
 
 /** One for all that replays events in a process. */
 export function replayPayloadMemory(): Semaphore {
-  return new Semaphore(payloadRoomBytes);
+  return new Semaphore(payloadMemoryBytes);
 }
 
 /** One target that a route chooses today for an event that has reached none: what a replay of events counts as one original. */
@@ -92,12 +92,12 @@ type DatedOriginal = EventOriginal & { createdAtMs: number };
 export class EventOriginals {
   readonly #events: RedisMessageReader;
   readonly #routing: EventRouting;
-  readonly #payloadRoom: Semaphore;
+  readonly #payloadMemory: Semaphore;
 
-  constructor({ events, routing, payloadRoom }: { events: RedisMessageReader; routing: EventRouting; payloadRoom: Semaphore }) {
+  constructor({ events, routing, payloadMemory }: { events: RedisMessageReader; routing: EventRouting; payloadMemory: Semaphore }) {
     this.#events = events;
     this.#routing = routing;
-    this.#payloadRoom = payloadRoom;
+    this.#payloadMemory = payloadMemory;
   }
 
   /** `beforeMs`: only those stored before. `limit`: of the events that are read. */
@@ -137,7 +137,7 @@ export class EventOriginals {
   async #originalsOf({ org, filter }: ReplayRecord, event: EventView): Promise<DatedOriginal[]> {
     const { routeId, destinationId } = filter;
     if (event.status === 'filtered' && (await this.#hasReachedRoute(org, event.id))) return [];
-    const targets = await this.#payloadRoom.run(event.size, () =>
+    const targets = await this.#payloadMemory.run(event.size, () =>
       this.#routing.targets(event, routeId, () => readEventWithPayload(this.#events, org, event.id)),
     );
     return targets

@@ -19,7 +19,7 @@ export interface EventQueueingOptions {
   routing: EventRouting;
   acceptor: MessageAcceptor;
   circuits: Pick<Circuits, 'ofTarget'>;
-  payloadRoom: Semaphore;
+  payloadMemory: Semaphore;
   clock: Clock;
 }
 
@@ -41,7 +41,7 @@ export class EventQueueing {
     createdAtMs: number,
     originals: readonly string[],
   ): Promise<void> {
-    const { events, acceptor, payloadRoom } = this.#options;
+    const { events, acceptor, payloadMemory } = this.#options;
     const { org } = record;
     const standings = new Map<string, Standing>();
     for (const [eventId, group] of Map.groupBy(originals, (id) => eventOriginal(id).eventId)) {
@@ -54,7 +54,7 @@ export class EventQueueing {
       }
       if (open.length === 0) continue;
       const bytes = (await events.payloadSizes([eventId])).get(eventId) ?? 0;
-      await payloadRoom.run(bytes, async () => {
+      await payloadMemory.run(bytes, async () => {
         const event = await readEventWithPayload(events, org, eventId);
         for (const { id, original, maxAttempts } of open) {
           const ids = copyIds(record, createdAtMs, id);

@@ -22,7 +22,7 @@ beforeEach(async () => {
   await world.empty();
   const routing = { targets: async () => [], target: async () => null };
   const messages = new WebhookMessages({ redis: world.redis.client, prefix, shards: () => world.shards });
-  const all = new ReplayCandidates({ deliveries: world.reader, messages, routing, payloadRoom: replayPayloadMemory() });
+  const all = new ReplayCandidates({ deliveries: world.reader, messages, routing, payloadMemory: replayPayloadMemory() });
   [reads, nowMs] = [0, 1000];
   const candidates: Pick<ReplayCandidates, 'next'> = {
     next: async (...args) => {

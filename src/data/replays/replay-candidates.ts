@@ -37,7 +37,7 @@ interface CandidatesOptions {
   deliveries: RedisMessageReader;
   messages: WebhookMessages;
   routing: EventRouting;
-  payloadRoom: Semaphore;
+  payloadMemory: Semaphore;
 }
 
 /** Walks over what replays select, newest first. Rejects with UNAVAILABLE, and with another error of Posthorn for a filter that cannot be evaluated. */

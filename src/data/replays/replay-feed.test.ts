@@ -88,7 +88,7 @@ test('within a phase a row comes once a second, with what was reached by then', 
   expect(await rows()).toHaveLength(3);
 });
 
-test('a row says what the replay waits for, and no more once it is suspended', async () => {
+test('a row has what the replay waits for, until it is suspended', async () => {
   await begin([0]);
   await world.configure(0, { revision: '2', paused: true });
   await carryOn(steps, record, { most: 0 });

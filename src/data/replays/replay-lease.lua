@@ -1,8 +1,8 @@
 #!lua
 -- Takes or renews the lease of a replay.
 --
--- KEYS: see ../intake/includes/intake.lua. ARGV[1] identity, [2] worker, [3] how long it holds, in ms; 0: the worker gives it back.
--- Reply: 1 it is the worker's; 0 it is another's, or free.
+-- KEYS: see ../intake/includes/intake.lua. ARGV[1] identity, [2] worker, [3] duration in ms; 0: the worker releases the lease.
+-- Reply: 1 the worker has the lease; 0 another worker has it, or nobody.
 -- @include "../intake/includes/intake.lua"
 
 local lease = P .. 'replay-lease:' .. ARGV[1]

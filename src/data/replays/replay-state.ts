@@ -27,7 +27,7 @@ const storedState = z.object({
   beganAtMs: timeMs,
   queuedAtMs: timeMs.nullable(),
   endedAtMs: timeMs.nullable(),
-  /** It has ended, and that is still to be recorded for Posthorn's own events. */
+  /** The replay has ended, and its own event is not recorded yet. */
   isToTell: z.boolean(),
   /** Whether it counts as running. */
   isAdmitted: z.boolean(),

@@ -71,7 +71,7 @@ describe('a replay', () => {
     expect((await world.replays()).map(({ replayedFrom }) => replayedFrom).sort()).toEqual(originals.sort());
   });
 
-  test('counts how its messages end while more of them are queued', async () => {
+  test('a replay counts how its messages end while more of them are queued', async () => {
     await world.endedMessages([0, 1, 0, 1, 0]);
     const record = replayRecord();
     const { steps } = world.parts();
@@ -125,7 +125,7 @@ describe('a replay', () => {
     },
   );
 
-  test('that is a dry run finds what the replay then queues, and queues nothing', async () => {
+  test('a replay that is a dry run finds what the replay then queues, and queues nothing', async () => {
     await world.endedMessages([0, 1, 0]);
     const dry = replayRecord({ isDryRun: true, identity: 'identity_dry' });
     expect(await carryOn(world.parts().steps, dry)).toBe('ended');
@@ -138,7 +138,7 @@ describe('a replay', () => {
     expect(planned).toEqual((await world.runOf(record))?.plan);
   });
 
-  test('takes only what its filter selects, of what there was when it began', async () => {
+  test('a replay takes only what its filter selects, of what there was when it began', async () => {
     const [, second = ''] = await world.endedMessages([0, 0, 1]);
     const record = replayRecord({ filter: { statuses: ['dlq'], ids: [second] } });
     await world.toTheEnd(record, dead);
@@ -150,7 +150,7 @@ describe('a replay', () => {
     expect(await world.runOf(all)).toMatchObject({ phase: 'Succeeded', queued: 4, delivered: 4 });
   });
 
-  test('counts what was cancelled neither as delivered nor as failed', async () => {
+  test('a replay counts what was cancelled neither as delivered nor as failed', async () => {
     await world.endedMessages([0, 1]);
     const record = replayRecord();
     await carryOn(world.parts().steps, record);
@@ -161,7 +161,7 @@ describe('a replay', () => {
     expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 2, delivered: 1, failed: 0, endedOtherwise: 1 });
   });
 
-  test('fails with the complaint about a filter that cannot be evaluated', async () => {
+  test('a replay fails with the complaint about a filter that cannot be evaluated', async () => {
     const record = replayRecord({ filter: { statuses: ['dlq'], where: 'payload.a ==' } });
     await world.endedMessages([0]);
     expect(await carryOn(world.parts().steps, record)).toBe('ended');
@@ -171,7 +171,7 @@ describe('a replay', () => {
     });
   });
 
-  test('that is suspended queues nothing more and counts what ends; resumed, it continues', async () => {
+  test('a replay that is suspended queues nothing more and counts what ends; resumed, it continues', async () => {
     await world.endedMessages([0, 0, 0]);
     const record = replayRecord();
     const { steps } = world.parts();
@@ -187,7 +187,7 @@ describe('a replay', () => {
   test.each<[string, (record: ReplayRecord) => ReplayRecord]>([
     ['is cancelled', (record) => ({ ...record, isCancelled: true, generation: 2 })],
     ['is made again while it runs', (record) => ({ ...record, uid: 'uid_b' })],
-  ])('that %s queues nothing more, and what was counted for the rest is given back', async (_, changed) => {
+  ])('a replay that %s queues nothing more, and what was counted for the rest is given back', async (_, changed) => {
     await world.endedMessages([0, 0, 0]);
     const record = replayRecord();
     const { steps } = world.parts();
@@ -202,7 +202,7 @@ describe('a replay', () => {
     expect(await world.replays()).toHaveLength(2);
   });
 
-  test('whose object is gone is cancelled, and gives its place back', async () => {
+  test('a replay whose object is gone is cancelled, and gives its place back', async () => {
     await world.endedMessages([0]);
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord())).toBe('idle');
@@ -213,7 +213,7 @@ describe('a replay', () => {
     expect(await world.redis.client.smembers(keys.runningReplays)).toEqual([]);
   });
 
-  test('fails when too many of its messages have failed, once a hundred have ended', async () => {
+  test('a replay fails when too many of its messages have failed, once a hundred have ended', async () => {
     await world.endedMessages(Array.from({ length: 110 }, () => 0));
     const record = replayRecord({ stopAfterFailurePercent: 50 });
     const { steps } = world.parts();
@@ -234,7 +234,7 @@ describe('a replay', () => {
 describe('a replay waits, says why, and continues', () => {
   const waiting = async () => (await world.runOf(replayRecord()))?.waiting;
 
-  test('while the target is disabled', async () => {
+  test('a replay waits, says why, and continues while the target is disabled', async () => {
     await world.endedMessages([0]);
     await world.configure(0, { revision: '2', paused: true });
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
@@ -248,7 +248,7 @@ describe('a replay waits, says why, and continues', () => {
   test.each([
     ['disabled', { paused: true }, { reason: 'TargetDisabled', message: 'dst_0 or rte_a is disabled or not in force.' }],
     ['disabled, and another one is not', { paused: true }, null],
-  ])('while the target of all that it has queued is %s', async (_, changes, expected) => {
+  ])('a replay waits, says why, and continues while the target of all that it has queued is %s', async (_, changes, expected) => {
     await world.endedMessages(expected === null ? [0, 1] : [0]);
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord())).toBe('idle');
@@ -263,7 +263,7 @@ describe('a replay waits, says why, and continues', () => {
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', waiting: null });
   });
 
-  test('while the circuit is open; after its cooldown it queues what probes need', async () => {
+  test('a replay waits, says why, and continues while the circuit is open; after its cooldown it queues what probes need', async () => {
     const fragile = { circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 2 } };
     await world.endedMessages([0, 0, 0], dead, fragile);
     expect(await world.redis.client.hget(shardKeys(prefix, 0).target('1'), hashFields.target.circuitState)).toBe('o');
@@ -274,7 +274,7 @@ describe('a replay waits, says why, and continues', () => {
     expect(await world.runOf(replayRecord())).toMatchObject({ queued: 2 });
   });
 
-  test(`while ${maxWaitingAtTarget} of any replays wait at the target`, async () => {
+  test(`a replay waits, says why, and continues while ${maxWaitingAtTarget} of any replays wait at the target`, async () => {
     await world.endedMessages(Array.from({ length: maxWaitingAtTarget + 30 }, () => 0));
     const other = replayRecord({ identity: 'identity_b', id: 'rep_b' });
     const { steps } = world.parts();
@@ -297,7 +297,7 @@ describe('a replay waits, says why, and continues', () => {
     });
   });
 
-  test('while the limit of the month is reached', async () => {
+  test('a replay waits, says why, and continues while the limit of the month is reached', async () => {
     await world.endedMessages([0, 0, 0]);
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord(), { monthlyMessages: 2 })).toBe('idle');
@@ -308,7 +308,7 @@ describe('a replay waits, says why, and continues', () => {
     expect(await world.redis.client.hvals(keys.quota)).toEqual(['3']);
   });
 
-  test('while Redis is full', async () => {
+  test('a replay waits, says why, and continues while Redis is full', async () => {
     await world.endedMessages([0]);
     await world.redis.client.hset(shardKeys(prefix, 0).declared[0], 'full', '1');
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
@@ -328,7 +328,7 @@ describe('a replay waits, says why, and continues', () => {
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', delivered: 1 });
   });
 
-  test('while as many others of its organization run as may', async () => {
+  test('a replay waits, says why, and continues while as many others of its organization run as may', async () => {
     await world.endedMessages([0]);
     const { steps } = world.parts();
     const others = Array.from({ length: maxRunningReplays }, (_, i) => replayRecord({ identity: `identity_${i}`, id: `rep_${i}` }));

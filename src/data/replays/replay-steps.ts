@@ -11,14 +11,14 @@ import type { ReplaySkip } from './replay-run.ts';
 import { newReplayState, type ReplayState } from './replay-state.ts';
 import { waitFor } from './replay-waits.ts';
 
-/** Then the plan ends, and reports that there may be more. */
+/** Maximum number of planned originals. The plan ends there and reports that there may be more. */
 const maxPlanned = 100_000;
 const maxCountedTargets = 100;
-/** A target that is full for a moment is none to speak of. */
+/** A wait is reported after this time: a target may be full for a moment. */
 const fullForMs = 5000;
-/** A replay whose object is older does not begin: what is known of one that has ended is kept for so long. */
+/** A replay whose object is older does not begin, because the record of one that has ended is kept for this time. */
 const rememberedMs = 90 * 86_400_000;
-/** After a step that has only checked for ended messages. */
+/** Wait after a step that has only checked for ended messages. */
 const pauseMs = 100;
 const endLeaseMs = 10_000;
 
@@ -35,7 +35,7 @@ export interface StepOptions {
   most: number;
   /** How many the organization may queue in a month; null: any number. */
   monthlyMessages: number | null;
-  /** Where all of them are sent to instead; null: it is not there. Absent: each goes to its own target. */
+  /** The destination that gets all of them instead; null: it does not exist. Absent: each goes to its own target. */
   elsewhere?: OtherDestination | null;
 }
 
@@ -43,22 +43,22 @@ export interface StepOptions {
 export interface Advance {
   outcome: 'ended' | 'progress' | 'idle';
   queued: number;
-  /** Until the next step is of use. Absent: after progress at once; else not known. */
+  /** Time until the next step can make progress. Absent: none after progress; otherwise unknown. */
   pauseMs?: number;
 }
 
 const idle: Advance = { outcome: 'idle', queued: 0 };
 
 /**
- * Runs replays, in steps that may be repeated by another worker: what a step will replay is recorded before it is replayed, under ids derived from
- * the replay and the originals, and counted against the month in the same write.
+ * Runs replays in steps that another worker may repeat. Each step records its originals before it replays them, under ids derived from the replay and the
+ * originals. The same write counts them against the monthly quota.
  */
 export class ReplaySteps {
   readonly #options: ReplayStepsOptions;
   readonly #queueing: ReplayQueueing;
   readonly #endedMessages: EndedMessages;
   readonly #pages: PagesAhead;
-  /** By identity: the version that this process has written last. */
+  /** The version that this process has written last, by identity. */
   readonly #written = new Map<string, number>();
 
   constructor(options: ReplayStepsOptions) {
@@ -68,21 +68,21 @@ export class ReplaySteps {
     this.#pages = new PagesAhead(options);
   }
 
-  /** One step. Rejects with UNAVAILABLE; the step may be done in part then, and the next one completes it. */
+  /** Runs one step. After a rejection with UNAVAILABLE the step may be incomplete; the next call completes it. */
   async advance(record: ReplayRecord, options: StepOptions): Promise<Advance> {
     const { runs, feed, clock } = this.#options;
     const { org, identity } = record;
     const read = await runs.read(org, identity);
-    // Forgotten ones may have run.
+    // A replay whose record has expired may have run.
     if (read === null && clock.now() - record.createdAtMs > rememberedMs) return this.#ended(identity);
-    // What only waited for a slot is no run of an earlier object.
+    // A replay that has only waited for a slot has not run for an earlier object.
     const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
     const known = isRun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
     const { state } = known;
     if (state.isToTell) return await this.#over(record, state, await recordReplayEnd(this.#options, record, known));
     if (state.endedAtMs !== null) return this.#ended(identity);
     if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
-    // Changes of another process, a suspension, and what came too soon after another row.
+    // Publishes changes of another process, suspensions, and rows that came too soon after another one.
     if (isRun) await feed.publish(record, state);
     if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {
@@ -95,8 +95,8 @@ export class ReplaySteps {
   }
 
   /**
-   * Ends the running replays of an organization whose objects are gone, and that no other worker has. `isThere`: whether there is an object with the id
-   * for the identity.
+   * Ends the running replays of an organization whose objects were deleted and which no other worker has leased. `isThere`: whether an object has this id and
+   * this identity.
    */
   async endGone(org: string, worker: string, isThere: (id: string, identity: string) => Promise<boolean>): Promise<void> {
     const { runs } = this.#options;
@@ -172,7 +172,7 @@ export class ReplaySteps {
     return { ...(await this.#save(record, { version, state: { ...state, waiting }, ended }, 0)), pauseMs };
   }
 
-  /** Records which originals are replayed next, and counts them against the month. */
+  /** Records the next originals, and counts them against the monthly quota. */
   async #note(
     record: ReplayRecord,
     { version, state, open }: KnownReplay,
@@ -180,7 +180,7 @@ export class ReplaySteps {
   ): Promise<Advance> {
     const { runs, clock } = this.#options;
     const { most, monthlyMessages } = options;
-    // One at a time until the month permits more.
+    // One at a time while the monthly quota is used up.
     const limit = state.waiting?.reason === 'QuotaReached' ? 1 : most;
     const page = await this.#pages.next(record, state.beganAtMs, { cursor: state.cursor, limit });
     const ids = page.candidates.map(({ id }) => id);
@@ -264,7 +264,7 @@ export class ReplaySteps {
     return hasMoved || isDone ? advance : { ...advance, outcome: 'idle' };
   }
 
-  /** Another process has recorded the step and may have replayed a part of it: that is counted before anything else. */
+  /** Counts first what another process has replayed of a step that it recorded. */
   async #reconcile(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
     const { step } = state;
     if (step === null) return idle;
@@ -281,7 +281,7 @@ export class ReplaySteps {
     return await this.#save(record, { version, state: next, queued }, 0);
   }
 
-  /** The messages that there are for the originals of the step, by original. */
+  /** Returns the existing messages of the step by their originals. */
   async #madeOf(record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>, { step }: ReplayState): Promise<Map<string, string>> {
     if (step === null) return new Map();
     const newIds = step.ids.map((id) => [id, newIdOf(record, step.idTimeMs, id)] as const);
@@ -292,7 +292,7 @@ export class ReplaySteps {
     return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
-  /** Reports why nothing can be queued; writes it where it is new. */
+  /** Reports why nothing can be queued; writes the reason if it has changed. */
   async #wait(
     record: ReplayRecord,
     { version, state }: KnownReplay,
@@ -314,7 +314,7 @@ export class ReplaySteps {
     return { outcome: 'progress', queued };
   }
 
-  /** The part of the last record that was not replayed is given back to the month. */
+  /** Returns to the monthly quota what the last record counted and was not replayed. */
   async #end(
     record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>,
     { version, state }: Pick<KnownReplay, 'version' | 'state'>,

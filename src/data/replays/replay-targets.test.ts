@@ -39,7 +39,7 @@ test('originals of a target that sends in order are skipped with a reason, and t
 });
 
 describe('a replay to another destination', () => {
-  test('skips all originals when that sends in order', async () => {
+  test('a replay to another destination skips all originals when that sends in order', async () => {
     await world.endedMessages([0, 1]);
     const record = replayRecord({ destinationId: 'dst_other' });
     expect(await carryOn(world.parts().steps, record, { elsewhere: { ...to(1), isOrdered: true } })).toBe('ended');
@@ -47,29 +47,32 @@ describe('a replay to another destination', () => {
     expect(await world.replays()).toEqual([]);
   });
 
-  test.each([0, 1])('sends all there, from any shard to shard %s, and no failover takes them further', async (shard) => {
-    const originals = await world.endedMessages([0, 1, 0]);
-    const record = replayRecord({ destinationId: 'dst_other' });
-    const { steps } = world.parts();
-    const elsewhere = to(shard);
-    expect(await carryOn(steps, record, { elsewhere })).toBe('idle');
-    const moved = await world.replays();
-    expect(moved.map(({ replayedFrom }) => replayedFrom).sort()).toEqual(originals.sort());
-    expect(moved.map(({ routeId, destinationId, status }) => [routeId, destinationId, status])).toEqual(
-      moved.map(() => ['rte_a', 'dst_other', 'pending']),
-    );
-    const failover = { destinations: [{ id: `dst_${shard}`, shard }], afterAttempts: 1 };
-    await world.endAll({ type: 'retry', attempt: failure, delayMs: 0 }, { failover });
-    expect((await world.replays()).map(({ destinationId, status }) => [destinationId, status])).toEqual(
-      moved.map(() => ['dst_other', 'retrying']),
-    );
-    for (const queue of world.queues) await queue.promote();
-    while ((await carryOn(steps, record, { elsewhere })) !== 'ended') await world.endAll(dead);
-    expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 0, failed: 3 });
-    expect((await checkShards({ redis: world.redis.client, prefix, shards: world.shards })).findings).toEqual([]);
-  });
+  test.each([0, 1])(
+    'a replay to another destination sends all there, from any shard to shard %s, and no failover takes them further',
+    async (shard) => {
+      const originals = await world.endedMessages([0, 1, 0]);
+      const record = replayRecord({ destinationId: 'dst_other' });
+      const { steps } = world.parts();
+      const elsewhere = to(shard);
+      expect(await carryOn(steps, record, { elsewhere })).toBe('idle');
+      const moved = await world.replays();
+      expect(moved.map(({ replayedFrom }) => replayedFrom).sort()).toEqual(originals.sort());
+      expect(moved.map(({ routeId, destinationId, status }) => [routeId, destinationId, status])).toEqual(
+        moved.map(() => ['rte_a', 'dst_other', 'pending']),
+      );
+      const failover = { destinations: [{ id: `dst_${shard}`, shard }], afterAttempts: 1 };
+      await world.endAll({ type: 'retry', attempt: failure, delayMs: 0 }, { failover });
+      expect((await world.replays()).map(({ destinationId, status }) => [destinationId, status])).toEqual(
+        moved.map(() => ['dst_other', 'retrying']),
+      );
+      for (const queue of world.queues) await queue.promote();
+      while ((await carryOn(steps, record, { elsewhere })) !== 'ended') await world.endAll(dead);
+      expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 0, failed: 3 });
+      expect((await checkShards({ redis: world.redis.client, prefix, shards: world.shards })).findings).toEqual([]);
+    },
+  );
 
-  test('is completed with exact counts when its process dies after any of its commands', async () => {
+  test('a replay to another destination is completed with exact counts when its process dies after any of its commands', async () => {
     const record = replayRecord({ destinationId: 'dst_other' });
     const elsewhere = to(1);
     const toTheEndOf = async (client: RedisClient = world.redis.client) => {
@@ -95,7 +98,7 @@ describe('a replay to another destination', () => {
     });
   });
 
-  test('waits while that is disabled or not there, and while its circuit is open', async () => {
+  test('a replay to another destination waits while that is disabled or not there, and while its circuit is open', async () => {
     await world.endedMessages([0]);
     const record = replayRecord({ destinationId: 'dst_other' });
     const { steps } = world.parts();

@@ -4,19 +4,19 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { namedArgument, Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 
-/** Data of a session beside its credential. Times in milliseconds since the epoch. */
+/** Session without its credential. Times are milliseconds since the epoch. */
 export interface Session {
   id: string;
-  /** Id of the API key, or that of the user. */
+  /** Id of the API key or of the user. */
   credentialId: string;
   /** Name of the key or the user. */
   who: string;
   createdAtMs: number;
-  /** A minute exact. */
+  /** Last use, exact to a minute. */
   seenAtMs: number;
-  /** When it ends even if it is used: with its credential at the latest. */
+  /** Latest end, whatever its use; not after the end of its credential. */
   endsAtMs: number;
-  /** Of the client that began it. */
+  /** Address of the client that logged in. */
   address: string;
   userAgent: string;
 }
@@ -39,12 +39,12 @@ const seenScript = new Script(new URL('./session-seen.lua', import.meta.url));
 const listScript = new Script(new URL('./session-list.lua', import.meta.url));
 const purgeScript = new Script(new URL('./session-purge.lua', import.meta.url));
 
-/** When a session ends unless it is used before. */
+/** Returns when the session ends if it is not used before. */
 export function sessionEndMs({ seenAtMs, endsAtMs }: Session): number {
   return Math.min(seenAtMs + sessionLimits.idleMs, endsAtMs);
 }
 
-/** Sorted set of an organization's sessions: id → last seen. Behind it, with `:<id>`, the hash of each; all are in one slot. */
+/** Key of the sorted set of an organization's sessions: id → last use. The key of each session's hash has the suffix `:<id>`; all have one slot. */
 function sessionsKey(prefix: string, org: string): string {
   return `${prefix}{sessions:${org}}`;
 }
@@ -69,7 +69,7 @@ const fields = z
 const listReply = z.array(z.array(z.string()));
 const secrets = z.object({ secret: z.string(), credential: z.string() });
 
-/** Sessions of browsers that have logged in, by organization. Every method: UNAVAILABLE without Redis. */
+/** Sessions of browsers, by organization. Every method throws UNAVAILABLE when Redis does not answer. */
 export class SessionStore {
   readonly #redis: RedisClient;
   readonly #prefix: string;
@@ -82,8 +82,8 @@ export class SessionStore {
   }
 
   /**
-   * Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. `replaced`: the session that
-   * it replaces, which ends once the new one is stored; null: none.
+   * Stores a session. Above `sessionLimits.perOrganization` sessions it ends the least recently used one of the credential that has the most. `replaced`: a session
+   * that ends once the new one is stored; null: none.
    */
   async create(org: string, session: StoredSession, replaced: { org: string; id: string } | null): Promise<void> {
     const { id, secretSha256, sealedCredential, createdAtMs, seenAtMs, endsAtMs, credentialId, who, address, userAgent } = session;
@@ -104,11 +104,11 @@ export class SessionStore {
     const named = Object.entries(stored).flatMap(([name, value]) => [name, String(value)]);
     const created = namedArgument({ id, ...times, maxSessions: perOrganization, replaced: replacedHere, fields: named });
     await createScript.run(this.#redis, this.#keys(org, id), [created]).catch(throwUnavailable);
-    // The new session is valid all the same. The one that could not be ended is listed, and expires.
+    // The new session is valid even if the replaced one cannot be ended: that one stays listed, and expires.
     if (replaced !== null && replaced.org !== org) await this.end(replaced.org, replaced.id).catch(() => {});
   }
 
-  /** Null: there is none in the organization, or it has ended. */
+  /** Returns the session; null: the organization has none with this id, or it has ended. */
   async find(org: string, id: string): Promise<StoredSession | null> {
     const stored = await this.#redis.hgetall(`${sessionsKey(this.#prefix, org)}:${id}`).catch(throwUnavailable);
     if (stored['secret'] === undefined) return null;
@@ -125,7 +125,7 @@ export class SessionStore {
     await seenScript.run(this.#redis, this.#keys(org, session.id), [session.id, nowMs, leftMs]).catch(throwUnavailable);
   }
 
-  /** All of an organization, the newest first. */
+  /** Lists the sessions of an organization, newest first. */
   async list(org: string): Promise<Session[]> {
     const reply = listReply.parse(
       await listScript.run(this.#redis, [sessionsKey(this.#prefix, org)], [...fieldNames]).catch(throwUnavailable),
@@ -136,7 +136,7 @@ export class SessionStore {
       .sort((one, other) => other.createdAtMs - one.createdAtMs || (one.id < other.id ? -1 : 1));
   }
 
-  /** Ends it, when it has not ended yet. */
+  /** Ends the session if it has not ended yet. */
   async end(org: string, id: string): Promise<void> {
     const [sessions = '', hash = ''] = this.#keys(org, id);
     await this.#redis.multi().unlink(hash).zrem(sessions, id).exec().catch(throwUnavailable);

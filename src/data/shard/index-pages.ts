@@ -7,7 +7,7 @@ import type { PageQuery, ScannedPage } from './messages.ts';
 import type { IndexConditions, IndexEntry, ShardReader } from './shard-reader.ts';
 
 const maxPerPage = 100;
-/** So few messages that may match are all read, instead of a walk down an index. */
+/** Up to so many messages that may match are all read, instead of a walk down an index. */
 export const maxGathered = 1000;
 /** For so long a page of a filter that matches rarely is filled; its cursor leads on. */
 export const longestFillMs = 1000;
@@ -24,7 +24,7 @@ export interface TimeRange {
   toMs?: number | undefined;
 }
 
-/** What is read of an index of a shard: entries not older than `fromMs`, until the index ends. */
+/** Part of an index of a shard: its entries not older than `fromMs`. */
 export interface IndexPart {
   index: string;
   fromMs: number;

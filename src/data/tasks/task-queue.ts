@@ -15,7 +15,7 @@ const take = new Script(new URL('./task-take.lua', import.meta.url));
 const answer = new Script(new URL('./task-answer.lua', import.meta.url));
 
 const maxScanned = 100;
-/** A caller that has not read its answers for so long is gone. */
+/** Replies are kept this long for a caller that does not read them. */
 const answersKeptMs = 120_000;
 
 const storedTask = z.object({ kind: z.string(), org: z.string(), caller: z.string(), input: z.unknown() });
@@ -23,7 +23,7 @@ const storedTask = z.object({ kind: z.string(), org: z.string(), caller: z.strin
 /** A task that a worker has taken. */
 export interface Task extends z.output<typeof storedTask> {
   id: string;
-  /** To its deadline, when it was taken. */
+  /** Time from the take to the deadline. */
   remainingMs: number;
 }
 
@@ -61,8 +61,8 @@ export class TaskQueue {
   }
 
   /**
-   * The oldest task of an organization that is not `full`. After an error the same `token` gives the same task; each other call needs one of its own.
-   * `hasMore`: whether others wait, of whatever organization.
+   * Takes the oldest task of an organization that is not `full`. A repeated call after an error passes the same `token` and gets the same task; every other call
+   * needs a new token. `hasMore`: whether tasks of any organization wait.
    */
   async take(token: string, full: readonly string[] = []): Promise<{ task: Task | null; hasMore: boolean }> {
     const { queue, bell, take: takeKey, task } = this.#keys;
@@ -73,7 +73,7 @@ export class TaskQueue {
     return { task: { ...storedTask.parse(parseJson(text(json))), id: text(id), remainingMs: integer(remaining) }, hasMore };
   }
 
-  /** Sends a result, or an error; false when no caller waits any more. */
+  /** Sends a result, or an error. Returns false if the caller no longer waits. */
   async answer({ id, org, caller }: Task, outcome: { result: unknown } | { error: PosthornError }): Promise<boolean> {
     const { task, answers, organization } = this.#keys;
     const reply: z.input<typeof taskAnswer> =

@@ -239,7 +239,7 @@ describe('a task of an organization that has a pool of its own', () => {
     expect(await takenHere()).toMatchObject({ org: 'org_b' });
   });
 
-  test('goes with the organization to another pool, and to the default one, while it waits', async () => {
+  test('a task of an organization that has a pool of its own goes with the organization to another pool, and to the default one, while it waits', async () => {
     void call(1);
     void call(2);
     await waitingThere(2);
@@ -256,7 +256,7 @@ describe('a task of an organization that has a pool of its own', () => {
     expect(await redis.client.keys('*@*')).toEqual([]);
   });
 
-  test('leaves nothing in a pool that goes when nobody has taken it in time', async () => {
+  test('a task of an organization that has a pool of its own leaves nothing in a pool that goes when nobody has taken it in time', async () => {
     await pools.assign('org_b', 'x');
     void call(0, { org: 'org_b' });
     await waitingThere(1);
@@ -273,7 +273,7 @@ describe('a task of an organization that has a pool of its own', () => {
     expect(await redis.client.lrange(`${key}@y`, 0, -1)).toEqual([open]);
   });
 
-  test('is refused at once when no worker of it lives', async () => {
+  test('a task of an organization that has a pool of its own is refused at once when no worker of it lives', async () => {
     await pools.assign('org_a', 'y');
     await expect(call(1)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker of the pool y is running.' });
     await redis.client.zrem(`${prefix}{workers}:alive`, 'w1');

@@ -7,7 +7,7 @@ import { type CandidatePage, candidatesPerRead, maxPerRead, type WebhookCandidat
 
 /** Over all event types: about 40 MB. */
 const maxKept = 100_000;
-/** What has changed more than this is read anew. */
+/** Candidates with more changes than this are read completely. */
 const maxChanged = 2000;
 /** Where very many are disabled fewer are read before the answer. */
 const maxFirstPages = 40;

@@ -72,7 +72,7 @@ test.each([
   for (const { numbers } of index.groups ?? []) expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
 });
 
-test('it knows the subscriptions of an application, those too that wait for it', () => {
+test('the index knows the subscriptions of an application, also those that wait for it', () => {
   const index = indexOf(ofNumbers(1, 2601)).changed([5], page([], null, [{ number: 5, application: 5 }]));
   const own = Array.from({ length: 200 }, (_, i) => 5 + i * 13);
   expect(index.numbersOf(5).sort((one, other) => one - other)).toEqual(own.filter((number) => number <= 2600));
@@ -80,13 +80,13 @@ test('it knows the subscriptions of an application, those too that wait for it',
 });
 
 describe('what is not known is no groups', () => {
-  test('when the walk is not at its end', () => {
+  test('what is not known is no groups when the walk is not at its end', () => {
     const index = indexOf(ofNumbers(1, 2001), 2000);
     expect([index.coverage, index.groups, index.next]).toEqual(['first', null, 2000]);
     expect(index.changed([2500], page([candidate(2500)])).first).toHaveLength(2000);
   });
 
-  test('when they want too many different things', () => {
+  test('what is not known is no groups when they want too many different things', () => {
     const index = indexOf(Array.from({ length: 22_100 }, (_, i) => candidate(i + 1, i)));
     expect([index.coverage, index.groups, index.next, index.first.length]).toEqual(['tooMany', null, 2000, 2000]);
     expect(index.size).toBeLessThan(2100);

@@ -15,7 +15,7 @@ export interface CriteriaGroup {
   applications: readonly number[];
 }
 
-/** What an index knows: all candidates, the first ones so far, or the first ones alone because the others want too many different things. */
+/** Contents of an index: all candidates, the first ones so far, or only the first ones because the others have too many different criteria. */
 export type IndexCoverage = 'all' | 'first' | 'tooMany';
 
 interface Content {
@@ -46,7 +46,7 @@ export class CandidateIndex {
     return this.#content.first;
   }
 
-  /** What those after the first ones want; null: that is not known. */
+  /** Criteria of the candidates after the first ones; null: unknown. */
   get groups(): readonly CriteriaGroup[] | null {
     return this.#content.coverage === 'all' ? [...this.#content.groups.values()] : null;
   }
@@ -65,7 +65,7 @@ export class CandidateIndex {
     return this.#content.end;
   }
 
-  /** What it takes of memory, in candidates. */
+  /** Memory of the index, in candidates. */
   get size(): number {
     const { first, groups, dormant } = this.#content;
     let numbers = 0;
@@ -119,7 +119,7 @@ export class CandidateIndex {
     return new CandidateIndex({ ...this.#content, first, groups, dormant, end }).#bounded();
   }
 
-  /** What has grown beyond the bounds is put into groups, and groups that are too many are forgotten. */
+  /** Groups the candidates beyond the bounds by their criteria, and forgets the groups if there are too many. */
   #bounded(): CandidateIndex {
     const { first, next, groups } = this.#content;
     if (groups.size > maxWishes) return new CandidateIndex({ ...this.#content, groups: new Map(), coverage: 'tooMany' });
@@ -161,7 +161,7 @@ export class CandidateIndexBuilder {
     return this.#first.length === keptWhole;
   }
 
-  /** They want more different things than are kept. */
+  /** The candidates have more different criteria than are kept. */
   get isTooMuch(): boolean {
     return this.#groups.size > maxWishes;
   }

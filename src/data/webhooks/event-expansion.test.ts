@@ -217,8 +217,8 @@ describe('an event with more than a thousand targets', () => {
   });
 
   test.each([
-    { isBesideOthers: false, pauses: 2 },
-    { isBesideOthers: true, pauses: 5 },
+    { hasContention: false, pauses: 2 },
+    { hasContention: true, pauses: 5 },
   ])(
     'an event with more than a thousand targets is carried with pauses of $pauses times as long as a script takes; other organizations wait: $isBesideOthers',
     async (expected) => {
@@ -228,8 +228,8 @@ describe('an event with more than a thousand targets', () => {
       let nowMs = 0;
       const paused = new Set<number>();
       const clock = { now: () => nowMs++, after: () => () => undefined, sleep: async (ms: number) => void paused.add(ms) };
-      const isBesideOthers = (): boolean => expected.isBesideOthers;
-      const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther: sending.findFurther, clock, isBesideOthers });
+      const hasContention = (): boolean => expected.hasContention;
+      const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther: sending.findFurther, clock, hasContention });
       for (const shard of shards) await carrier.carry(shard);
       expect([...paused]).toEqual([expected.pauses]);
     },
@@ -265,7 +265,7 @@ describe('an event with more than a thousand targets', () => {
 
   test('an event with more than a thousand targets is carried with longer pauses by whom it was accepted while events of other organizations are accepted', async () => {
     const medians: number[] = [];
-    for (const isBesideOthers of [false, true]) {
+    for (const hasContention of [false, true]) {
       await clearMessages();
       // Each look at it takes a millisecond.
       let nowMs = 0;
@@ -275,7 +275,7 @@ describe('an event with more than a thousand targets', () => {
       const { findFurther } = sending;
       const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock, findFurther });
       const other = { ...eventOf({ first: [], total: 0, isCounted: true, rest: null }, {}), org: webhookOrganization('org_b') };
-      if (isBesideOthers) await acceptor.accept(other);
+      if (hasContention) await acceptor.accept(other);
       await acceptor.accept(eventOf(await match({ country: 'at' }), { country: 'at' }));
       await eventually('all messages', 60_000, async () => (await stored()).left === 0);
       expect(pauses.length).toBeGreaterThan(50);

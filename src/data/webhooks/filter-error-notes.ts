@@ -7,8 +7,7 @@ const maxWaiting = 1000;
 const everyMs = 5000;
 
 /**
- * Notes with subscriptions what their filters fail with, of each the last: the first ones at once, then some every few seconds, so that filters
- * that fail now and then cost next to nothing.
+ * Stores the last error of each subscription's filter: the first errors at once, later ones a few at a time every few seconds, so that errors cost little.
  */
 export class FilterErrorNotes {
   readonly #options: { store: Pick<RedisWebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger };
@@ -19,7 +18,7 @@ export class FilterErrorNotes {
     this.#options = options;
   }
 
-  /** False when too many wait. */
+  /** Queues an error. Returns false if too many wait. */
   note(org: string, subscriptionId: string, run: FilterRun): boolean {
     if (this.#waiting.size >= maxWaiting && !this.#waiting.has(subscriptionId)) return false;
     this.#waiting.set(subscriptionId, { org, run });

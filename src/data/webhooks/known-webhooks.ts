@@ -8,7 +8,7 @@ import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookMessages } from './webhook-messages.ts';
 
-/** What tells which event types, applications and endpoints an organization has or had. */
+/** Reads which event types, applications and endpoints an organization has or had. */
 export type KnownWebhooks = Pick<RedisWebhookStore, 'applicationsById' | 'endpointsById' | 'deletedNames' | 'deletedEventTypeIds'> &
   Pick<WebhookMessages, 'mayHaveEvents'> &
   Pick<RedisMessageReader, 'hasHistory'> &

@@ -10,7 +10,7 @@ const longestMs = 20_000;
 const maxWaiting = 100;
 const retrySeconds = 10;
 
-/** What is counted: the matches that are known of an event, and of so many more than allowed the rest does not matter. */
+/** Request to count the matches of an event. `known`: matches found so far. The count ends when it is far beyond `atMost`. */
 export interface MatchCount {
   org: string;
   eventTypeId: string;
@@ -18,7 +18,7 @@ export interface MatchCount {
   event: MatchableEvent;
   known: WebhookMatches;
   atMost: number;
-  /** Aborted when nobody waits for the number any more. */
+  /** Aborted when the number is no longer needed. */
   signal: Abandonment;
 }
 

@@ -67,7 +67,7 @@ export class RotationNotes {
     await redis.hdel(webhookKeys(prefix, org).rotations, name).catch(throwUnavailable);
   }
 
-  /** What processes that died have left. */
+  /** Records the pending rotations of processes that died. */
   async notePending(org: string): Promise<void> {
     const { redis, prefix } = this.#options;
     const pending = await redis.hgetall(webhookKeys(prefix, org).rotations).catch(throwUnavailable);

@@ -14,7 +14,7 @@ const windowsOf = ({ perSecond, perMinute, perHour }: WebhookRateLimits) => [
 ];
 const reply = z.union([z.tuple([z.literal(0)]), z.tuple([z.number(), z.number()])]);
 
-/** What one event brings to an application that it was sent to on purpose. */
+/** Messages of one event to an application that its sender has named. */
 export interface TargetedSend {
   applicationId: string;
   messages: number;

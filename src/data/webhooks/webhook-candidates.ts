@@ -39,17 +39,17 @@ export interface CandidatePage {
   end: number;
 }
 
-/** What matches events of a type at a time. */
+/** Candidates of an event type at one version. */
 export interface CandidatesState {
-  /** As `version` answers it. */
+  /** The version that `WebhookCandidates.version` returns. */
   version: string;
-  /** What has changed since that version; null: more than is noted. */
+  /** Changes since that version; null: more than are stored. */
   changesSince(version: string): { subscriptions: number[]; applications: number[] } | null;
 }
 
-/** What one script may take. */
+/** Limits of one script call. */
 export const maxPerRead = 100;
-/** What one reads in about 1 ms: in a long walk others have their turn in between. */
+/** Candidates that one script reads in about 1 ms: in a long walk others are served in between. */
 export const candidatesPerRead = 25;
 
 /**

@@ -28,7 +28,7 @@ export function webhookNotFound<T>({ kind }: KindOfWebhooks<T>): PosthornError {
   return new PosthornError('RESOURCE_NOT_FOUND', `There is no such ${kind}.`);
 }
 
-/** What a change makes of what is stored: what is absent stays. Enabling takes the reason away. */
+/** Applies a change to a stored object. Absent fields stay. Enabling removes the reason. */
 export function changedApplication(stored: WebhookApplication, change: WebhookApplicationChange): WebhookApplication {
   const { rateLimits, ...rest } = change;
   const changed = { ...stored, ...definedOf(rest), rateLimits: { ...stored.rateLimits, ...definedOf(rateLimits ?? {}) } };

@@ -152,7 +152,7 @@ test('a replica that does not acknowledge holds up the changes of its own server
   }
 });
 
-test('whoever asks between the move of the keys and that of their slot is answered', async () => {
+test('a request between the move of the keys and that of their slot is answered', async () => {
   const key = `${prefix}{wh:org_b}:x`;
   await redis.set(key, 'there');
   const answers: (string | null)[] = [];

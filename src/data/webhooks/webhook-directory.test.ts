@@ -111,7 +111,7 @@ test('what is not there is asked for anew, and found once it is made', async () 
   expect((await directory.application(org, id))?.name).toBe('b');
 });
 
-test('a change that nobody announced is seen within a minute', async () => {
+test('a change without an announcement is seen within a minute', async () => {
   const { application } = await make();
   await keep(() => directory.application(org, application.id));
   const records = webhookKeys(prefix, org).declared[0].replace(/ctl$/, 'ap');

@@ -146,7 +146,7 @@ export class WebhookEventLists {
             part.map(({ key }) => key),
             messageConditions(filter),
           );
-          return part.map(({ id }, i) => [id, (keys[i] ?? []).map((key) => placeOf(shard, key))] as const);
+          return part.map(({ id }, i) => [id, (keys[i] ?? []).map((key) => locationOf(shard, key))] as const);
         }),
       ),
     );
@@ -182,12 +182,12 @@ function messageConditions(filter: WebhookEventFilter) {
   return { routeId: applicationId, destinationId: endpointId, outcome: outcomeConditions(filter) ?? {} } satisfies IndexConditions;
 }
 
-/** What an entry says of the messages in its shard that may be what is asked for. */
+/** Ids of the messages in the shard of an entry that may match the filter. */
 function askedHere(shard: number, entry: IndexEntry | undefined): MessageLocation[] {
   return listed(entry?.asked).map((key) => ({ id: recordId('msg_', shard, key), shard }));
 }
 
-function placeOf(shard: number, key: string): MessageLocation {
+function locationOf(shard: number, key: string): MessageLocation {
   const id = recordId('msg_', shard, key);
   return { id, shard: homeShard(id) ?? shard };
 }

@@ -5,7 +5,7 @@ import { hashFields } from '../shard/hash-fields.ts';
 import type { AttemptErrorType, DeadLetterReason } from '../shard/messages.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 
-/** What the analytics say of the messages to one endpoint, to all of an application, or to all of an organization. */
+/** Analytics of the messages to one endpoint, to all endpoints of an application, or to all of an organization. */
 export interface WebhookFigures {
   /** Begin of the range. */
   beginMs: number;

@@ -2,7 +2,7 @@ import { base32Letters, randomBase32 } from '../../core/random.ts';
 
 export type WebhookKind = 'application' | 'endpoint' | 'subscription';
 
-/** What an id of the kind begins with. */
+/** Prefixes of ids by kind. */
 export const webhookIdPrefixes = { application: 'app_', endpoint: 'ep_', subscription: 'sub_' } as const satisfies Record<
   WebhookKind,
   string
@@ -15,11 +15,11 @@ const pattern = /^[a-z]+_([a-z2-7]{10})([a-z2-7]{16})$/;
 export interface WebhookIdParts {
   id: string;
   number: number;
-  /** What tells it from another id of the same number. */
+  /** Distinguishes the id from others of the same number. */
   part: string;
 }
 
-/** What tells the id of a new record from those of all others of its number: 80 random bits. */
+/** Returns 80 random bits, which distinguish the id of a new record from others of its number. */
 export function newIdPart(): string {
   return randomBase32(16);
 }

@@ -6,7 +6,7 @@ import { applicationRow, endpointRow, type Row, subscriptionRow } from './webhoo
 import type { WebhookLetters } from './webhook-scripts.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
 
-/** What the store has to know of a kind. */
+/** Description of a kind for the store. */
 export interface KindOfWebhooks<T> {
   kind: WebhookKind;
   letters: WebhookLetters;
@@ -15,7 +15,7 @@ export interface KindOfWebhooks<T> {
   rowLength: number;
   /** JSON of the record. */
   encode(object: T): string;
-  /** What the scripts keep of the object beside its record; null: nothing. */
+  /** Data of the object that scripts store besides its record; null: none. */
   indexed(object: T): { externalId: string; name: string } | null;
   /** Whether a change of these makes other messages of an event. */
   matched(object: T): unknown[];
@@ -71,7 +71,7 @@ export function changesMatching<T>({ matched }: KindOfWebhooks<T>, before: T, af
   return canonicalJson(matched(before)) !== canonicalJson(matched(after));
 }
 
-/** What applications are ordered by: enough of the name that few are equal. */
+/** Sort key of applications: a beginning of the name that few share. */
 function nameKey(name: string): string {
   return Array.from(name.toLowerCase().replaceAll('\0', '')).slice(0, 100).join('');
 }

@@ -9,7 +9,7 @@ import type { RedisWebhookStore } from './redis-webhook-store.ts';
 import { type MatchableEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
 import { type CandidatePage, candidatesPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
 
-/** What an event is sent to: everything that wants it, or of an application, or of some endpoints (of that application). */
+/** Recipients of an event: all matching subscriptions, those of an application, or those of some of its endpoints. */
 export interface Narrowing {
   applicationId: string | null;
   endpointIds: readonly string[];

@@ -132,7 +132,7 @@ export class WebhookMessages {
     return { event, payload: view.payload, messages: [...here, ...others].map((found) => webhookMessageView(found, source)) };
   }
 
-  /** What was sent with an event; null where it is not there, or its payload is not kept. */
+  /** Returns the event as it was sent; null: it does not exist, or its payload is not stored. */
   async payload(org: string, id: string): Promise<Buffer | null> {
     const place = recordLocation(id);
     const reply = place && (await this.#in(place.shard).event(place.key));

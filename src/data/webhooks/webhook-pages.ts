@@ -18,9 +18,9 @@ export interface WebhookListing<T> {
   kind: KindOfWebhooks<T>;
   what: 'ap' | 'ep' | 'sb' | 'an' | 'a' | 't' | 'e' | 's';
   isUpwards?: boolean;
-  /** What the members are below: the id of an application, endpoint or event type. */
+  /** Parent of the members: the id of an application, endpoint or event type. */
   above?: string;
-  /** What else the list is narrowed by; absent: every member is wanted. */
+  /** Further filter of the list; absent: none. */
   isWanted?(object: T): boolean;
   /** Tells it from every other list of the organization: a cursor is of use with it alone. */
   scope: readonly unknown[];

@@ -95,7 +95,7 @@ const wordsOf = {
 type Stamps = Pick<WebhookApplication, 'createdAtMs' | 'updatedAtMs' | 'revision' | 'managedBy'>;
 type Disabling = Pick<WebhookApplication, 'isDisabled' | 'disabledReason' | 'disableAfterHours'>;
 
-/** What a record holds beside its head. */
+/** Contents of a record after its head. */
 export type ApplicationContent = Omit<WebhookApplication, 'id' | 'org'>;
 export type EndpointContent = Omit<WebhookEndpoint, 'id' | 'org' | 'applicationId'>;
 export type SubscriptionContent = Omit<WebhookSubscription, 'id' | 'org' | 'endpointId' | 'applicationId' | 'eventTypeId'>;

@@ -29,7 +29,7 @@ const passTime = (id: string) => redis.client.zadd(gone, systemClock.now() - 1, 
 test.each([
   ['that has subscriptions', () => subscribe()],
   ['that has none', async () => {}],
-])('whoever has seen an event type %s before its deletion makes no subscription after it', async (_, before) => {
+])('a request that has seen an event type %s before its deletion makes no subscription after it', async (_, before) => {
   await before();
   await store.deleteEventType(org, 'etp_a');
   await expect(subscribe()).rejects.toMatchObject(noEventType);
@@ -55,7 +55,7 @@ test('what is kept of deleted event types takes no memory for longer than an hou
   expect(await redis.client.pttl(gone)).toBeLessThanOrEqual(3_600_000);
 });
 
-test('a transform that subscriptions name is not retired, and tells how many they are', async () => {
+test('a transform that subscriptions name is not retired, and the reply has their number', async () => {
   const first = await subscribe({ transformId: 'trf_a' });
   await store.createSubscriptions({ org, endpointId, transformId: 'trf_a' }, ['etp_a', 'etp_b', 'etp_c']);
   expect(await store.retireTransform(org, 'trf_a')).toBe(3);
@@ -67,7 +67,7 @@ test('a transform that subscriptions name is not retired, and tells how many the
   expect([await store.retireTransform(org, 'trf_a'), await store.retireTransform(org, 'trf_b')]).toEqual([1, 0]);
 });
 
-test('nobody names a transform that is being deleted, until it is known whether that was done', async () => {
+test('no subscription may name a transform that is being deleted, until it is known whether it was deleted', async () => {
   const { id } = await subscribe();
   expect(await store.retireTransform(org, 'trf_a')).toBe(0);
   const isBeingDeleted = { code: 'CONFLICT', details: { transformId: ['is being deleted'] } };

@@ -11,7 +11,7 @@ import { TargetedSends } from './targeted-sends.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
 
-/** What brings events to webhook endpoints. */
+/** Parts that send events to webhook endpoints. */
 export interface WebhookSending {
   matcher: WebhookMatcher;
   counter: MatchCounter;

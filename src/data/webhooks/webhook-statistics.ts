@@ -23,7 +23,7 @@ import { recordId } from '../shard/record-key.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { type FailingEndpoint, fieldsOf, type WebhookFigures, WebhookFiguresSum } from './webhook-figures.ts';
 
-/** What figures are asked of. */
+/** Subject of the statistics. */
 export type FiguresSubject =
   | { type: 'organization' }
   | { type: 'application'; id: string; shard: number }
@@ -114,7 +114,7 @@ export class WebhookStatistics {
     return subjects.length === 0 && subject.type === 'deletedEndpoint' ? { ...series, hasDeliveries: false, waiting: null } : series;
   }
 
-  /** What waits for an endpoint now. Throws UNAVAILABLE. */
+  /** Returns the backlog of an endpoint. Throws UNAVAILABLE. */
   async waiting(org: string, endpoint: PlacedEndpoint): Promise<Waiting> {
     const number = await this.#numberOf(org, endpoint);
     const targets = number === null ? [] : [number];

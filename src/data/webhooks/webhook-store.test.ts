@@ -81,7 +81,7 @@ describe('an application', () => {
     expect((await store.createApplication({ org: 'org_b', name: 'b', shard: 0, externalId: 'one' })).externalId).toBe('one');
   });
 
-  test('changes in what is given, with a new revision; an equal change is none', async () => {
+  test('an application changes in what is given, with a new revision; an equal change is none', async () => {
     const made = await makeApplication({ metadata: { a: 1 } });
     await clock.advance(1000);
     expect(await store.updateApplication(org, made.id, { name: 'Acme', rateLimits: { perSecond: 100 } })).toEqual(made);

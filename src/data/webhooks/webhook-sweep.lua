@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes some of what is below deleted objects.
+-- Removes some of the objects that belonged to deleted ones.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] how many endpoints and subscriptions at most.
 -- Reply: 1 when there is more to do.
@@ -13,7 +13,7 @@ local doom = P .. 'doom'
 local budget = tonumber(ARGV[1])
 local max_fields = 100
 
--- Each removes what it can and returns whether that was all.
+-- Each function removes objects within the budget and returns whether none is left.
 local function sweep_endpoint(endpoint)
   local removed, is_done = empty_endpoint(endpoint, budget)
   budget = budget - removed
@@ -37,7 +37,7 @@ local function sweep_list(name, remove)
       return true
     end
     if #found == 0 then
-      -- A long stretch without members: the list ends where it begins.
+      -- A long stretch without members: the list now ends before it.
       local count = list_head(name)
       call('HSET', lists, name, integer(count) .. ' ' .. integer(more + 1))
       return false

@@ -2,7 +2,7 @@ import { expiresAtMs } from '../../core/expiry.ts';
 import type { NewEvent } from '../shard/messages.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
-/** What the messages of an event have in common, but for their ids. */
+/** Properties that all messages of an event share. */
 export interface WebhookTargetOptions {
   messageId: string;
   /** For endpoints without a schedule of their own. */

@@ -167,7 +167,7 @@ export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpoint
   Origin &
   Partial<Pick<WebhookSubscription, 'filterExpression' | 'labelFilters' | 'labelFilterMode' | 'transformId' | 'isEnabled' | 'managedBy'>>;
 
-/** What is absent stays. */
+/** Absent fields stay. */
 export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, keyof Origin | 'org' | 'shard'>>;
 export type WebhookEndpointChange = Partial<
   Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret' | 'sealSigningKey' | 'sealHeaders'>

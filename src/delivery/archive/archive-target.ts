@@ -4,7 +4,7 @@ import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../tar
 
 export interface ArchiveTargetSources extends WarehouseSources {
   registry: RegistryReader;
-  /** Of the installation; an organization's own are added. */
+  /** Egress rules of the installation; those of the organization are added. */
   allowed: InstallationEgress;
 }
 

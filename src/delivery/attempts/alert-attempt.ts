@@ -18,7 +18,7 @@ import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
 /** Result of an attempt to send an alert. */
 export interface AlertReport {
   job: Job;
-  /** Null: it is gone, or cannot be read. */
+  /** Null: its payload is no longer stored, or cannot be read. */
   alert: Alert | null;
   channelType: AlertPlan['channelType'];
   outcome: Settlement['outcome'];
@@ -52,13 +52,13 @@ export async function attemptAlert(
   const attempt: AlertAttempt = { alert, isBroken, routingKey, messageId, eventId, number, signal };
   const result = await send(attempt);
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
-  // An answer may repeat what was sent with the request: it is not kept.
+  // The response is not stored: it may repeat secrets of the request.
   const times = { startedAtMs, endedAtMs: clock.now() };
   const record = { ...attemptRecord(result, { expectedResponse: null }, times, { mode, number }), responseBody: null };
   return settle(attemptOutcome(record, result, { retryPolicy }, number));
 }
 
-/** Entry of the attempt in a channel's alerts; null: it was not for a channel, nothing was sent, or its payload is gone. */
+/** Returns the entry of the attempt in the alerts of its channel; null: it was not for a channel, nothing was sent, or its payload is no longer stored. */
 export function channelAlertOf({ job, alert, outcome }: AlertReport): { org: string; alert: ChannelAlert } | null {
   const { messageId, attempts } = job;
   const { destinationId: channelId, org } = job.target;

@@ -26,7 +26,7 @@ describe('a response', () => {
     expect(outcomeOf(response(status))).toMatchObject({ type: 'retry', delayMs: 1000, attempt: { errorType: 'http_error' } }),
   );
 
-  test('after the last retry is a dead letter', () => {
+  test('a response after the last retry is a dead letter', () => {
     expect(outcomeOf(response(500), { number: 2 })).toMatchObject({ type: 'retry', delayMs: 4000 });
     expect(outcomeOf(response(500), { number: 3 })).toMatchObject({ type: 'dead', reason: 'max_retries_exceeded' });
   });

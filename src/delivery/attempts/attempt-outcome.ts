@@ -22,7 +22,7 @@ export interface AttemptTimes {
   endedAtMs: number;
 }
 
-/** Of an attempt: its times, and how it sends its message. */
+/** Times of an attempt, and the form in which it sends its message. */
 type AttemptSending = AttemptTimes & { sentAs?: SentAs | undefined };
 
 /** Whether the record of an attempt has its detail. `number`: of the attempt, from 1. */
@@ -121,7 +121,7 @@ function retryAfterMs(value: string | null, { startedAtMs, durationMs }: NewAtte
   return Math.min(longestRetryAfterMs, Math.max(0, ms));
 }
 
-/** At most 10 KiB, cut between characters. */
+/** Returns the first 10 KiB of a response body, cut between characters. */
 function keptText(body: Buffer): string {
   if (body.length <= keptBodyBytes) return body.toString();
   return new StringDecoder('utf8').write(body.subarray(0, keptBodyBytes));

@@ -51,7 +51,7 @@ function attempt(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Se
   }
 }
 
-/** Of a message that has come back to its first destination. */
+/** Whether a message that has returned to its first destination has no retries left there. */
 function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy: ReadyPlan['retryPolicy']): boolean {
   return failover === null && attemptsElsewhere !== null && attempts - attemptsElsewhere > retryCount(policy);
 }

@@ -11,7 +11,7 @@ import { withKeptHeaders } from './kept-event-headers.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 
-/** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
+/** Members per read: events, which have 5 MiB in all, and outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
 const outputsPerRead = 8;
 /** Later records are left to another batch. */
@@ -26,7 +26,7 @@ export interface ContentContext {
 
 export interface BatchContent {
   objects: StoredObject[];
-  /** Of the transforms of what is written; null: they have none. */
+  /** Warning of the transforms of the written events; null: none. */
   warning: string | null;
 }
 
@@ -71,7 +71,7 @@ function joinedWarning([first, ...more]: readonly string[]): string | null {
   return `${first}; and of ${more.length} other event${more.length === 1 ? '' : 's'} of the batch`;
 }
 
-/** Null: the event has a record, or is not there. */
+/** Returns why an event has no record; null: it has one, or no longer exists. */
 function unwrittenReason(added: Added | null): string | null {
   if (added === null || added === 'added' || added === 'full') return null;
   return typeof added === 'string' ? reasons[added] : added.unreadable;

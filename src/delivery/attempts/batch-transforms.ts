@@ -10,10 +10,10 @@ import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 
 /** Each runs before its wait in the sandbox is too long, even when all of them are aborted there. */
 const atATime = 4;
-/** With what follows it, well below the time for which a worker may hold the batch. */
+/** With the upload that follows, well below the visibility timeout of the batch. */
 const defaultTimeoutMs = 20_000;
 
-/** In a whole pass not one transform of a batch has come to an end. */
+/** Error: not one transform of a batch has ended in a whole pass. */
 export class TransformsStalledError extends DeadlineError {}
 
 export interface TransformContext {

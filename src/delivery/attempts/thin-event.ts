@@ -8,7 +8,7 @@ import type { SentSecrets } from '../targets/http/sent-secrets.ts';
 import { NoPublicUrlError } from '../targets/refusals.ts';
 import { withOutput } from './transformed-event.ts';
 
-/** How a target gets links; null: it gets payloads. */
+/** Returns how the target gets links; null: it gets payloads. */
 export function thinFormOf(plan: ReadyPlan): ThinForm | null {
   switch (plan.type) {
     case 'http':
@@ -26,14 +26,14 @@ export function thinFormOf(plan: ReadyPlan): ThinForm | null {
 /** Content of a message as sent. */
 export interface SentEvent {
   event: StoredEvent;
-  /** Masked in what is recorded of the answer. */
+  /** Values that are masked in the recorded response. */
   secrets: SentSecrets;
 }
 
 interface Linking {
-  /** As the delivery names it. */
+  /** Id of the event in the delivery. */
   eventId: string;
-  /** Of webhooks; null: events of sources have none. */
+  /** Event type of a webhook; null: events of sources have none. */
   eventType: string | null;
   /** The route or transform whose output goes out; null: the payload goes out as it came. */
   outputOf: string | null;
@@ -53,7 +53,7 @@ export function thinEvent(
   return { event: withOutput(event, { contentType: 'application/json', body }), secrets: secrets.and(link.token) };
 }
 
-/** The same of a test, whose payload nothing stores. A text: why the test is not sent. */
+/** Makes the thin body of a test. The link contains the payload, because a test is not stored. Returns a text if the test cannot be sent. */
 export function thinTest(
   { org, id, type, payload, secrets }: { org: string; id: string; type: string | null; payload: Buffer; secrets: SentSecrets },
   { links }: ThinForm,
@@ -67,7 +67,7 @@ export function thinTest(
   return { body: thinBody({ id, type, receivedAtMs: nowMs, url: link.url }), secrets: secrets.and(link.token) };
 }
 
-/** The result of an attempt that has nothing to send. */
+/** Returns the result of an attempt without a link to send. */
 export function refusedWithoutLink(): HttpResult {
   return { type: 'error', error: new NoPublicUrlError() };
 }

@@ -63,9 +63,9 @@ const maxWarnings = 2500;
 export class EventTransformer {
   readonly #sandbox: Sandbox;
   readonly #clock: Clock;
-  /** Of outputs that are kept, by event and route: batches are written after their transforms, and deliveries that fail are tried again. */
+  /** Warnings of stored outputs, by event and route: batches are written after their transforms, and failed deliveries are tried again. */
   readonly #warnings = new LRUCache<string, string>({ max: maxWarnings });
-  /** Of messages of one event and route that are taken together. */
+  /** Transforms under way, by event and route: messages that are taken together share one. */
   readonly #underWay = new Map<string, Promise<Made>>();
 
   constructor({ sandbox, clock }: { sandbox: Sandbox; clock: Clock }) {

@@ -56,8 +56,8 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
       }),
       signal: new AbortController().signal,
       batches: { worker: 'w1', queue, transformer: new EventTransformer({ sandbox, clock: systemClock }) },
-      uploadRoom: new OrganizationBudget({ places: 0, placesOfOrganization: 0, clock: systemClock }),
-      transformRoom: new OrganizationBudget({ places: 1, placesOfOrganization: 1, clock: systemClock }),
+      uploadBudget: new OrganizationBudget({ places: 0, placesOfOrganization: 0, clock: systemClock }),
+      transformBudget: new OrganizationBudget({ places: 1, placesOfOrganization: 1, clock: systemClock }),
     };
     for (let attempts = 0; (await queue.figures()).unfinished > 0 && attempts < 10; attempts++) {
       for (const job of await takeFrom(queue, 'w1', 1, setting)) await queue.settle('w1', [await attemptUpload(job, plan, context)]);

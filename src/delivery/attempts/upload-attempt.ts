@@ -13,7 +13,7 @@ import { batchContent } from './batch-content.ts';
 import { runBatchTransforms, TransformsStalledError } from './batch-transforms.ts';
 import type { EventTransformer } from './transformed-event.ts';
 
-/** Of an attempt with all that precedes the upload; below the time for which a worker may hold a batch (150 s). */
+/** Time limit of an attempt including its preparation. Below the visibility timeout of a batch (150 s). */
 const attemptTimeoutMs = 80_000;
 const shortestUploadMs = 1000;
 
@@ -27,20 +27,20 @@ export interface BatchSource {
 export interface UploadContext {
   clock: Clock;
   metrics: DeliveryMetrics;
-  /** Breaks the attempt off; its batch then goes back to the queue. */
+  /** Aborts the attempt; its batch then returns to the queue. */
   signal: AbortSignal;
   batches: BatchSource;
-  /** For batches in memory: transforms have been run before. */
-  uploadRoom: OrganizationBudget;
-  transformRoom: OrganizationBudget;
+  /** Memory for batches whose transforms have been run. */
+  uploadBudget: OrganizationBudget;
+  transformBudget: OrganizationBudget;
 }
 
 /**
- * Writes a batch once and returns its outcome. Rejects when the batch cannot be read, and when some transforms have been run and
- * others must wait: it then goes back to the queue, and the next attempt has less to do.
+ * Writes a batch once and returns its outcome. Rejects if the batch cannot be read, or if some transforms have been run and others must wait. The batch then
+ * returns to the queue, and the next attempt runs the rest of the transforms.
  */
 export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context: UploadContext): Promise<Settlement> {
-  const { clock, metrics, signal, batches, uploadRoom } = context;
+  const { clock, metrics, signal, batches, uploadBudget } = context;
   const { warehouse, retryPolicy } = plan;
   const begunAtMs = clock.now();
   const settlement = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(retryPolicy) + 1 });
@@ -51,13 +51,13 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
     return settlement(attemptOutcome(attempt, result, plan, job.attempts + 1));
   };
   if ('refusal' in warehouse) return attempted({ type: 'error', error: warehouse.refusal, code: null }, begunAtMs);
-  // Queued before the setting of the target was known: it goes back, to be gathered into a batch.
+  // A message that was queued before the setting of the target was known returns to the queue, where it is added to a batch.
   const batch = job.isBatch ? await batches.queue.batch(job) : null;
   if (batch === null) return back;
   const ready = await readyMembers(batch, job, plan, context);
   if (ready === null) return back;
   if (ready instanceof TransformsStalledError) return attempted({ type: 'error', error: ready, code: null }, begunAtMs);
-  const leave = await uploadRoom.enter(job.target.org);
+  const leave = await uploadBudget.enter(job.target.org);
   if (leave === null) return back;
   try {
     const content = await batchContent(batch, job, { ...plan, ...warehouse }, { ...batches, clock, ready });
@@ -76,15 +76,15 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
   }
 }
 
-/** How many members, from the oldest on, may be written now; null: the batch goes back. */
+/** Returns how many members, from the oldest on, may be written now; null: the batch returns to the queue. */
 async function readyMembers(
   batch: Batch,
   job: Job,
   { transform }: ReadyWarehousePlan,
-  { batches, clock, signal, transformRoom }: UploadContext,
+  { batches, clock, signal, transformBudget }: UploadContext,
 ): Promise<number | TransformsStalledError | null> {
   if (transform === null) return batch.members.length;
-  const leave = await transformRoom.enter(job.target.org);
+  const leave = await transformBudget.enter(job.target.org);
   if (leave === null) return null;
   try {
     return await runBatchTransforms(batch, job, transform, { ...batches, clock, signal });

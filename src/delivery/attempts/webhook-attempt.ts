@@ -59,7 +59,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   return settle(outcome);
 }
 
-/** Of the time after which an endpoint is disabled; the largest first. */
+/** Warnings, in percent of the time after which an endpoint is disabled; the largest first. */
 const warnedAtPercent = [90, 70, 50];
 
 /** Disables the endpoint if every attempt has failed for as long as its plan allows, and warns of that before. Where Redis does not answer, the next failed attempt retries. */
@@ -87,7 +87,7 @@ async function disableFailing(
 }
 
 interface Sent {
-  /** Of the endpoint. */
+  /** Headers of the endpoint. */
   own: readonly [string, string][];
   keys: readonly KeyObject[];
   event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload' | 'sourceSlug'>;

@@ -131,7 +131,7 @@ describe('an endpoint whose every attempt fails', () => {
   };
   const isDisabled = async () => (await store.endpoint(org, endpoint.id))?.isDisabled;
 
-  test('is disabled after its disableAfterHours, and the reason says since when it has failed', async () => {
+  test('an endpoint whose every attempt fails is disabled after its disableAfterHours, and the reason says since when it has failed', async () => {
     await configure(48, null);
     await fail();
     await failAgainAfter(49);
@@ -139,7 +139,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await store.endpoint(org, endpoint.id)).toMatchObject({ isDisabled: true, disabledReason });
   });
 
-  test('follows its application where it has no setting; 0 is never', async () => {
+  test('an endpoint whose every attempt fails follows its application where it has no setting; 0 is never', async () => {
     await configure(0, 48);
     await fail();
     await failAgainAfter(49);
@@ -149,7 +149,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await isDisabled()).toBe(true);
   });
 
-  test('stays enabled when a probe has succeeded since, although the circuit is still half open', async () => {
+  test('an endpoint whose every attempt fails stays enabled when a probe has succeeded since, although the circuit is still half open', async () => {
     await configure(48, null, 2);
     await fail();
     answer = 200;
@@ -161,7 +161,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await isDisabled()).toBe(false);
   });
 
-  test('stays enabled when it is not the one that was evaluated any more, and with the reason of the one that has disabled it', async () => {
+  test('an endpoint whose every attempt fails stays enabled when it is not the one that was evaluated any more, and with the reason of the one that has disabled it', async () => {
     const { id, revision } = endpoint;
     await store.updateEndpoint(org, id, { description: 'moved' });
     expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toEqual({
@@ -174,7 +174,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await store.endpoint(org, id)).toMatchObject({ disabledReason: 'by hand' });
   });
 
-  test('keeps the revision with which it was disabled through later changes, by which it is reported once, and has another when it is disabled again', async () => {
+  test('an endpoint whose every attempt fails keeps the revision with which it was disabled through later changes, by which it is reported once, and has another when it is disabled again', async () => {
     const { id } = endpoint;
     const first = await disableEndpoint(store, { org, id, disabledReason: 'late' });
     expect(first).toEqual({ isDone: true, revision: 2 });
@@ -185,7 +185,7 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toEqual({ isDone: true, revision: 5 });
   });
 
-  test('stays enabled without a setting, before the time is over, and until it has failed for that long since its last change', async () => {
+  test('an endpoint whose every attempt fails stays enabled without a setting, before the time is over, and until it has failed for that long since its last change', async () => {
     await configure(null, null);
     await fail();
     await failAgainAfter(10_000);

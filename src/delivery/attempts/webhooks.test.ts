@@ -191,7 +191,7 @@ describe('secrets', () => {
     }
   });
 
-  test('that are replaced without grace end at once, also for messages that are being retried', async () => {
+  test('secrets that are replaced without grace end at once, also for messages that are being retried', async () => {
     const { url, requests, arrived } = await receiver((response, number) => {
       if (number === 1) directory.putEndpoint({ ...old, secret: secretWith(sealed(2)), revision: 2 });
       response.writeHead(number === 1 ? 500 : 200).end();

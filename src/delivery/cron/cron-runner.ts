@@ -5,15 +5,15 @@ import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { SlotLoop } from '../loops/slot-loop.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
-/** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
+/** Number of concurrent runs of one worker, besides its deliveries. One organization gets at most half of them. */
 const slots = 64;
 const maxPerTake = 16;
-/** A run that starts later than this after its slot is skipped. */
+/** A run is skipped if it would start later than this after its slot. */
 const latestMs = 600_000;
 
 export interface CronRunnerOptions extends CronAttemptOptions {
   bell: CronDoorbell;
-  /** Of the worker; makes the tokens of this runner its own. */
+  /** Id of the worker. It makes the tokens of this runner unique. */
   worker: string;
   logger: Logger;
   backoff: RedisBackoff;
@@ -47,12 +47,12 @@ export class CronRunner {
     this.#loop.start();
   }
 
-  /** Takes no more runs; those under way are aborted, and recorded as failed, after `graceMs`. */
+  /** Takes no more runs. After `graceMs` aborts those under way and records them as failed. */
   async stop(graceMs: number): Promise<void> {
     await this.#loop.stop(graceMs);
   }
 
-  /** Never rejects: what cannot be recorded ends as lost. */
+  /** Never rejects. A run whose result cannot be recorded is reported as lost later. */
   async #run(run: CronRun, signal: AbortSignal): Promise<void> {
     const { registry, runs, clock, logger, metrics } = this.#options;
     try {

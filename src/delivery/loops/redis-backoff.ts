@@ -13,7 +13,7 @@ export class RedisBackoffs {
     this.#logger = logger;
   }
 
-  /** For one loop, or for those of one shard. */
+  /** Returns the backoff of one loop, or of the loops of one shard. */
   watch(): RedisBackoff {
     return new RedisBackoff({
       began: (error) => {

@@ -31,7 +31,7 @@ interface AnyReadyPlan {
 
 export interface ReadyHttpPlan extends AnyReadyPlan {
   type: 'http';
-  /** Null: the payload goes out as it came. */
+  /** Null: the payload is sent as it was received. */
   transform: TransformRecord | null;
   http: HttpPlan;
   expectedResponse: RouteRecord['expectedResponse'];
@@ -43,7 +43,7 @@ export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
 
 export interface ReadyWarehousePlan extends AnyReadyPlan {
   type: 'warehouse';
-  /** Null: events are written as they came. */
+  /** Null: events are written as they were received. */
   transform: TransformRecord | null;
   warehouse: WarehousePlan | RefusedWarehouse;
 }
@@ -68,11 +68,11 @@ export interface PlanSources extends WarehouseSources {
   registry: RegistryReader;
   /** How long the oldest record of a batch waits for others. */
   batchAgeMs: number;
-  /** Of the installation; an organization's own are added. */
+  /** Egress rules of the installation; those of the organization are added. */
   allowed: InstallationEgress;
   /** Null: no SMTP server is configured. */
   mailer: AlertMailer | null;
-  /** Of thin deliveries. Null: the worker has no public address. */
+  /** Makes the links of thin deliveries. Null: the worker has no public URL. */
   payloadLinks: PayloadLinks | null;
   clock: Clock;
   userAgent: string;
@@ -118,7 +118,7 @@ function laterDestinations({ failover: { destinations } }: RouteRecord, destinat
   return destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
 }
 
-/** The same without those that do not serve. */
+/** Returns the failover destinations after this one that serve and have no order. */
 async function failoverAfter(registry: RegistryReader, route: RouteRecord, destinationId: string): Promise<PlacedRoute['failover']> {
   const later = laterDestinations(route, destinationId);
   const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));

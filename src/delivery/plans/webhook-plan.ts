@@ -45,7 +45,7 @@ export interface WebhookPlan {
   timeoutMs: number;
   /** Null: one of them does not open. */
   headers: readonly [string, string][] | null;
-  /** Of headers whose values are made for each attempt; null: there are none. */
+  /** Templates of headers whose values are made for each attempt; null: none. */
   templates: readonly ReadyTemplate[] | null;
   secrets: readonly EndpointSecret[];
   /** The signing secrets and credentials that replies must not repeat. */
@@ -67,7 +67,7 @@ export interface WebhookPlan {
 interface EndpointSecret {
   /** Null: it does not open. A private key makes v1a signatures, a secret key v1. */
   key: KeyObject | null;
-  /** Null: as long as it is the endpoint's. */
+  /** End of its validity; null: none, it is the current one. */
   validUntilMs: number | null;
 }
 
@@ -77,9 +77,9 @@ export interface WebhookPlanSources {
   disableEndpoint: (endpoint: EndpointToDisable) => Promise<EndpointDisabling>;
   circuits: Pick<Circuits, 'ofTarget'>;
   ownEvents: Pick<OwnEventLog, 'note'>;
-  /** For endpoints that have no setting of their own or of their application; 0: never. */
+  /** Default for endpoints without a setting of their own or of their application; 0: never. */
   disableAfterHours: number;
-  /** Of endpoints that have no delays of their own. */
+  /** Retry schedule of endpoints without delays of their own. */
   retries: RetrySchedule;
   /** Endpoints may be reached by http. */
   allowsInsecureUrls: boolean;

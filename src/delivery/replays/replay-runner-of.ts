@@ -43,9 +43,9 @@ export function replayRunnerOf(options: {
   const reading = { redis, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, quotaSteps: new QuotaSteps({ ...reading, registry, logger }) });
   const deliveries = new RedisMessageReader(reading);
-  const payloadRoom = replayPayloadMemory();
+  const payloadMemory = replayPayloadMemory();
   const messages = new WebhookMessages(reading);
-  const candidates = new ReplayCandidates({ deliveries, messages, routing: events.routing, payloadRoom });
+  const candidates = new ReplayCandidates({ deliveries, messages, routing: events.routing, payloadMemory });
   const steps = new ReplaySteps({
     ...options,
     ...events,
@@ -53,7 +53,7 @@ export function replayRunnerOf(options: {
     runs,
     feed: new ReplayFeed(options),
     candidates,
-    payloadRoom,
+    payloadMemory,
     circuits: new Circuits(reading),
     notes: new OwnEventLog(reading),
     hasOwnSource: (org) => hasOwnSource(registry, org),

@@ -17,7 +17,7 @@ const maxPerStep = 200;
 const maxPerSharedStep = 25;
 /** How long the rest after a step is, as a multiple of the step. */
 const rests = { ofOne: 1, ofSeveral: 2 };
-/** Of a replay with a low rate: a step costs about the same, whatever it queues. */
+/** Maximum steps per second of a replay with a low rate: a step costs about the same however little it queues. */
 const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
 const reviewMs = 30_000;
@@ -45,14 +45,14 @@ interface Entry {
   /** Null: not known yet. */
   org: string | null;
   /** Whether its steps evaluate events or payloads; false: or not known yet. */
-  isJudging: boolean;
+  isEvaluating: boolean;
   dueAtMs: number;
   leasedUntilMs: number;
   idleMs: number;
   /** How many messages may be queued now, and when that was read. */
   tokens: number;
   tokensAtMs: number;
-  /** With this generation it has ended. */
+  /** Generation of the object at which the replay ended; null: it has not. */
   endedGeneration: number | null;
 }
 
@@ -66,12 +66,12 @@ export class ReplayRunner {
   readonly #stopping = new AbortController();
   readonly #entries = new Map<string, Entry>();
   readonly #leased = new Map<string, Pick<ReplayRecord, 'org' | 'identity'>>();
-  /** By organization: its step under way, and the identity of the replay. */
-  readonly #busy = new Map<string, { identity: string; isJudging: boolean; step: Promise<void> }>();
+  /** Step under way and identity of its replay, by organization. */
+  readonly #busy = new Map<string, { identity: string; isEvaluating: boolean; step: Promise<void> }>();
   #restsUntilMs = 0;
   #mustLoad = true;
   #reviewedAtMs = 0;
-  /** By whether it evaluated: the organization of the last step. */
+  /** Organization of the last step, by whether the step evaluated filters. */
   readonly #lastOrganizations = new Map<boolean, string>();
   #loop: Promise<void> = Promise.resolve();
   #stopListening = (): void => undefined;
@@ -150,14 +150,14 @@ export class ReplayRunner {
       if (record === null) await this.#forget(id);
       else if (entry.endedGeneration === record.generation) entry.dueAtMs = Number.POSITIVE_INFINITY;
       else {
-        Object.assign(entry, { org: record.org, isJudging: isJudging(record) });
+        Object.assign(entry, { org: record.org, isEvaluating: isEvaluating(record) });
         due.push({ id, entry, record });
       }
     }
     const firsts = firstOfEach(due.filter(({ record }) => !this.#busy.has(record.org)));
     for (const kind of [true, false]) {
       const last = this.#lastOrganizations.get(kind) ?? '';
-      const alike = firsts.filter(({ entry }) => entry.isJudging === kind);
+      const alike = firsts.filter(({ entry }) => entry.isEvaluating === kind);
       const inOrder = alike.toSorted((one, other) => (one.record.org < other.record.org ? -1 : 1));
       const [before, after] = [inOrder.filter(({ record }) => record.org <= last), inOrder.filter(({ record }) => record.org > last)];
       for (const first of [...after, ...before]) {
@@ -176,17 +176,17 @@ export class ReplayRunner {
       this.#busy.delete(org);
       const endedAtMs = clock.now();
       const restMs = (endedAtMs - beganAtMs) * (isOneOfSeveral ? rests.ofSeveral : rests.ofOne);
-      if (!entry.isJudging) this.#restsUntilMs = endedAtMs + Math.min(maxRestMs, restMs);
+      if (!entry.isEvaluating) this.#restsUntilMs = endedAtMs + Math.min(maxRestMs, restMs);
       this.#wakeup.signal();
     });
-    this.#busy.set(org, { identity: record.identity, isJudging: entry.isJudging, step });
+    this.#busy.set(org, { identity: record.identity, isEvaluating: entry.isEvaluating, step });
   }
 
   /** When a step may begin as far as other steps are concerned, in ms since the epoch; infinite: when one of these has ended. */
-  #mayBeginAtMs({ isJudging }: Entry): number {
-    const alike = [...this.#busy.values()].filter((each) => each.isJudging === isJudging).length;
-    if (alike >= (isJudging ? maxJudging : 1)) return Number.POSITIVE_INFINITY;
-    return isJudging ? 0 : this.#restsUntilMs;
+  #mayBeginAtMs({ isEvaluating }: Entry): number {
+    const alike = [...this.#busy.values()].filter((each) => each.isEvaluating === isEvaluating).length;
+    if (alike >= (isEvaluating ? maxJudging : 1)) return Number.POSITIVE_INFINITY;
+    return isEvaluating ? 0 : this.#restsUntilMs;
   }
 
   #isBusy({ org }: Entry): boolean {
@@ -294,16 +294,16 @@ export class ReplayRunner {
 }
 
 function newEntry(): Entry {
-  return { org: null, isJudging: false, dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
+  return { org: null, isEvaluating: false, dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
 }
 
-/** Of each organization what is due first. The others wait behind it, also when another step keeps it from beginning. */
+/** Returns the first due entry of each organization. Its other entries wait for that one, even if another step keeps it from beginning. */
 function firstOfEach<T extends { entry: Entry }>(all: readonly T[]): T[] {
   return [...Map.groupBy(all, ({ entry }) => entry.org).values()].map((ofOne) =>
     ofOne.reduce((first, each) => (each.entry.dueAtMs < first.entry.dueAtMs ? each : first)),
   );
 }
 
-function isJudging({ what, filter }: ReplayRecord): boolean {
+function isEvaluating({ what, filter }: ReplayRecord): boolean {
   return what === 'events' || filter.where !== undefined;
 }

@@ -15,7 +15,7 @@ const slots = 32;
 export interface TaskRunnerOptions {
   queue: TaskQueue;
   handlers: readonly TaskHandler[];
-  /** Of the worker; makes the tokens of this runner its own. */
+  /** Id of the worker. It makes the tokens of this runner unique. */
   worker: string;
   clock: Clock;
   logger: Logger;

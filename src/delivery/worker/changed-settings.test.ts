@@ -58,13 +58,13 @@ describe('what waits by an earlier setting', () => {
   test.each([
     ['a higher one', { ...hourly, rateLimit: 1000, rateUnit: 'second' }],
     ['one of attempts at a time', { ...off, mode: 'concurrency', maxConcurrency: 4 }],
-  ] as const)('of a rate goes out at once when it becomes %s', async (_, throttle) => {
+  ] as const)('what waits by an earlier setting of a rate goes out at once when it becomes %s', async (_, throttle) => {
     const to = await waitingUnderLimit(3);
     throttled(to.url, throttle);
     await to.arrived(3);
   });
 
-  test('of a rate goes out at once when the destination is enabled again without it', async () => {
+  test('what waits by an earlier setting of a rate goes out at once when the destination is enabled again without it', async () => {
     const to = await waitingUnderLimit(2);
     throttled(to.url, hourly, false);
     await eventually(async () => expect(await suite.redis.client.scard(`${shardBase(prefix, 0)}paused`)).toBe(1));

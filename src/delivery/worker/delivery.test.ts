@@ -146,7 +146,7 @@ describe('a delivery', () => {
     await ended(event.targets[0]?.messageId ?? '', { status: 'dlq', deadLetterReason: 'payload_not_found', attempts: 0 });
   });
 
-  test('a delivery waits as long as Retry-After says', async () => {
+  test('a delivery waits as long as Retry-After requires', async () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '1' }).end());
     destination(to.url);
     worker();

@@ -88,7 +88,7 @@ async function areDelivered(attempts: number): Promise<void> {
 }
 
 describe('a worker delivers everything', () => {
-  test.each(cases)('when %s fails %s it has happened', async (method, when) => {
+  test.each(cases)('a worker delivers everything when %s fails %s it has happened', async (method, when) => {
     // Each message fails once, so that every step of its life is taken.
     const seen = new Map<string, number>();
     const to = await startReceiver((response, _, { headers }) => {

@@ -4,7 +4,7 @@ import type { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.t
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 
 const maxPerCall = 64;
-/** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
+/** A call for this many destinations takes 2 to 3 ms of Redis: a destination costs more than a message. */
 const maxDestinationsPerCall = 32;
 const flushAfterMs = 2;
 

@@ -113,7 +113,7 @@ export class ShardConsumer {
     this.#state.noteWork(work);
   }
 
-  /** Up to `count` jobs that this worker did not list. Called while `wantsToTake`; never rejects then. */
+  /** Takes up to `count` jobs that this worker did not list. Called only while `wantsToTake`, and then never rejects. */
   async take(count: number, slow: SlowAttempts, order: TurnOrder): Promise<Job[]> {
     const step = this.#state.beginTake();
     try {

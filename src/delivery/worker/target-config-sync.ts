@@ -34,7 +34,7 @@ export interface TargetConfigSyncOptions {
 export class TargetConfigSync {
   readonly #options: TargetConfigSyncOptions;
   readonly #configuring = new Map<string, Promise<void>>();
-  /** By number: their messages that wait for the next attempt are to move on. */
+  /** Targets by number whose messages must not wait for their next attempt any longer. */
   readonly #waitsToEnd = new Map<string, Target>();
   /** The walk under way over the retries, with the numbers of its targets. */
   #walk: { numbers: ReadonlySet<string>; done: Promise<void> } | null = null;
@@ -116,7 +116,7 @@ export class TargetConfigSync {
     while (this.#waitsToEnd.has(number) || this.#walk?.numbers.has(number) === true) await this.#walkWith(number);
   }
 
-  /** In the background: a walk is long where there are many retries. One that fails is made again by the next review. */
+  /** Runs in the background, because a walk over many retries is long. The next review repeats a walk that failed. */
   async #endAllWaits(): Promise<void> {
     if (this.#isEndingWaits) return;
     this.#isEndingWaits = true;

@@ -7,7 +7,7 @@ import type { DeliveryMetrics } from '../metrics.ts';
 import type { SlotShares } from './slot-shares.ts';
 
 export interface WorkerContextOptions {
-  /** Of the worker. */
+  /** Id of the worker. */
   id: string;
   /** Attempts at the same time. */
   slots: number;
@@ -21,7 +21,7 @@ export interface WorkerContextOptions {
   retention: { finishedMs: number; deadLettersMs: number };
 }
 
-/** What all parts of one worker share. It is made before them: what one part finds out for the others it writes here. */
+/** State that all parts of one worker share. It is made before them; a part writes here what others need. */
 export class WorkerContext {
   readonly id: string;
   readonly slots: number;

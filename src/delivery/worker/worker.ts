@@ -58,9 +58,9 @@ export class Worker {
   readonly #context: WorkerContext;
   readonly #consumers: readonly ShardConsumer[];
   readonly #heartbeat: WorkerHeartbeat;
-  readonly #rooms: { uploadRoom: OrganizationBudget; transformRoom: OrganizationBudget };
-  /** With targets in the place of sources. */
-  readonly #payloadRoom: OrganizationBudget;
+  readonly #budgets: { uploadBudget: OrganizationBudget; transformBudget: OrganizationBudget };
+  /** Memory for large payloads, shared by targets instead of sources. */
+  readonly #payloadBudget: OrganizationBudget;
   readonly #attemptContexts = new Map<ShardConsumer, AttemptContext>();
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
@@ -79,11 +79,11 @@ export class Worker {
     this.#context = context;
     this.#consumers = consumers;
     const places = Math.max(1, Math.min(maxUploads, Math.floor(slots / 4)));
-    this.#rooms = {
-      uploadRoom: new OrganizationBudget({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
-      transformRoom: new OrganizationBudget({ places: Math.min(maxTransformed, places), placesOfOrganization: 1, clock }),
+    this.#budgets = {
+      uploadBudget: new OrganizationBudget({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
+      transformBudget: new OrganizationBudget({ places: Math.min(maxTransformed, places), placesOfOrganization: 1, clock }),
     };
-    this.#payloadRoom = new OrganizationBudget({
+    this.#payloadBudget = new OrganizationBudget({
       places: payloadMemoryMiB.all,
       placesOfOrganization: payloadMemoryMiB.ofOrganization,
       placesOfSource: payloadMemoryMiB.ofTarget,
@@ -228,7 +228,7 @@ export class Worker {
   #orderOf({ isPressing }: ShardConsumer): TurnOrder {
     const { organizations, shares } = this.#context;
     const { dominant } = shares;
-    const outOfTurn = isPressing && dominant !== null && organizations.areSeveral ? [dominant] : [];
+    const outOfTurn = isPressing && dominant !== null && organizations.hasSeveral ? [dominant] : [];
     const large = this.#hasOnlyKept ? shares.large(this.#free) : [];
     return { dominant, without: [...new Set([...outOfTurn, ...large])] };
   }
@@ -290,7 +290,7 @@ export class Worker {
     const { userAgent, attemptDetail, onAlert } = this.#options;
     const { clock, metrics } = this.#context;
     const signal = this.#breakingOff.signal;
-    const made = { clock, metrics, userAgent, attemptDetail, onAlert, signal, batches: consumer.batches, ...this.#rooms };
+    const made = { clock, metrics, userAgent, attemptDetail, onAlert, signal, batches: consumer.batches, ...this.#budgets };
     this.#attemptContexts.set(consumer, made);
     return made;
   }
@@ -308,7 +308,7 @@ export class Worker {
           return { job, outcome: { type: 'back' }, maxAttempts: null };
         }
         if (plan.setting.revision !== job.target.revision) void consumer.configure(job.target);
-        return await withPayload(job, plan, { queue: consumer.batches.queue, clock, room: this.#payloadRoom }, async (whole, isLate) => {
+        return await withPayload(job, plan, { queue: consumer.batches.queue, clock, room: this.#payloadBudget }, async (whole, isLate) => {
           if (whole.event === null || !hasTransform(whole, plan)) return await attemptDelivery(whole, plan, context);
           const { event, warning, unsent } = await consumer.transformed(whole, whole.event, plan);
           if (unsent !== undefined) return { job, outcome: unsent, maxAttempts: null };

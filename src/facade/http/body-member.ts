@@ -1,7 +1,7 @@
 import { jsonMember } from '../../core/json-member.ts';
 import type { Call } from './operation.ts';
 
-/** The bytes of a member of the body as they were sent; null when there is none. */
+/** Returns the bytes of a member of the body as they were sent; null: there is none. */
 export async function bodyMember(
   { bodyBytes, turn, signal }: Pick<Call, 'bodyBytes' | 'turn' | 'signal'>,
   name: string,

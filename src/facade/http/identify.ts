@@ -9,7 +9,7 @@ import { requireCsrfToken, shownSession } from './session-access.ts';
 import { cookieValue, setCookieHeader } from './session-cookie.ts';
 
 export interface IdentifyOptions extends AuthenticateOptions {
-  /** Below which clients reach the API, as `/posthorn`; empty: below nothing. */
+  /** Path prefix of the API at the proxy, such as `/posthorn`; empty: none. */
   basePath: string;
   /** Null: every request needs credentials. */
   loopback: LoopbackAccess | null;
@@ -27,8 +27,8 @@ export interface Identified {
 }
 
 /**
- * The sender of the request: by its API key or token; without one by the cookie of a session; without that, from this machine where that is enough.
- * Rejects as `authenticate` does, and with FORBIDDEN without the CSRF token where the request needs it.
+ * Identifies the caller by its API key or token; without one by the cookie of a session; without that by the loopback address, if that is allowed. Rejects as
+ * `authenticate` does, and with FORBIDDEN if a required CSRF token is missing.
  */
 export async function identify(exchange: Exchange, services: FacadeServices, options: IdentifyOptions): Promise<Identified> {
   const { request } = exchange;
@@ -75,8 +75,8 @@ function hasEnded(error: unknown, { organization }: IdentifyOptions): boolean {
 }
 
 /**
- * The answer clears the cookie only for who logs out: one to an earlier request may come after the next login, whose cookie has the same name, and a browser
- * clears by name.
+ * Only the response to a logout clears the cookie. The response to an earlier request may arrive after the next login, whose cookie has the same name, and would
+ * clear that one.
  */
 function sessionEnded({ request, response }: Exchange, { basePath, isLogOut = false }: IdentifyOptions): PosthornError {
   if (isLogOut) response.setHeader('Set-Cookie', setCookieHeader(request, basePath, '', 0));

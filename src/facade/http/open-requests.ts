@@ -21,7 +21,7 @@ export class OpenRequests {
     takeShare(this.#all, ownerOf(caller), exchange, 'requests');
   }
 
-  /** The same for an operation that scans; does nothing for another one. */
+  /** Takes a slot of the share for operations that scan; does nothing for other operations. */
   enterScan(
     caller: Caller,
     { method, path, answer, isScan }: Pick<Operation, 'method' | 'path' | 'answer' | 'isScan'>,

@@ -4,7 +4,7 @@ import type { Plan } from '../../core/records.ts';
 import { type RateLimiter, type RateLimitState, setRateLimitHeaders } from '../../data/intake/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
-/** What is counted separately: requests, those that send events, and fetches of payloads by their receivers, which have no credentials. */
+/** Classes with counters of their own: requests, requests that send events, and fetches of payloads by receivers, which have no credentials. */
 export type RequestClass = 'request' | 'send' | 'fetch';
 
 /**

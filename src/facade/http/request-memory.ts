@@ -7,7 +7,7 @@ import { type ShareOwner, untilFinished, type Work } from './open-requests.ts';
 export const requestMemoryLimits = {
   bytes: 128 * 1024 * 1024,
   ofOrganization: 43 * 1024 * 1024,
-  /** What one credential gets while it is alone. */
+  /** Maximum of one credential while no other is active. */
   ofCredential: 32 * 1024 * 1024,
   /** Less needs no reservation: requests per organization are bounded. */
   freeBytes: 16 * 1024,

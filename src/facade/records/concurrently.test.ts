@@ -38,6 +38,6 @@ test('after an error begins nothing more, and rejects once what is under way has
   expect([begun.length, ended]).toEqual([16, 16]);
 });
 
-test('nothing gives nothing', async () => {
+test('an empty list gives an empty list', async () => {
   expect(await mapConcurrently([], async () => 1)).toEqual([]);
 });

@@ -25,10 +25,10 @@ const sharedFrom = origin.nullable().meta({
   description: 'The record of another organization that provides the content; null: this one has its own.',
 });
 
-/** Of the record of a kind that organizations can share. */
+/** Fields of the record of a kind that organizations can share. */
 export const shownSharing = { sharedWith: organizations, sharedFrom };
 
-/** Of its body. */
+/** Fields of the body of such a kind. */
 export const sentSharing = { sharedWith: organizations.optional(), sharedFrom: sharedFrom.optional() };
 
 const shownNames = 5;
@@ -41,7 +41,7 @@ export function sharingOf({ spec }: PosthornObject<SharedKind>): z.input<z.ZodOb
   };
 }
 
-/** Content of the object: its own, or that of the record of another organization, for as long as that shares it; undefined: none. */
+/** Returns the content of the object: its own, or the shared one of another organization; undefined: that organization does not share it. */
 export async function contentOf<K extends SharedKind>(
   call: Call,
   { kind, spec }: { kind: K; spec: object },
@@ -50,7 +50,7 @@ export async function contentOf<K extends SharedKind>(
   return from === undefined ? ownContent(kind, spec) : await sharedContent(call, kind, from);
 }
 
-/** The content of the record of the caller's organization with this id or slug, to be tried. */
+/** Returns the content of the record of the caller's organization with this id or slug, for a test. */
 export async function findContent<K extends SharedKind>(call: Call, kind: K, idOrSlug: string): Promise<ContentOf<K>> {
   const { spec } = await findToRead(call, kind, idOrSlug);
   const content = await contentOf(call, { kind, spec });
@@ -84,8 +84,8 @@ export interface SentSharing {
 }
 
 /**
- * The new sharing of the spec. VALIDATION_FAILED for what another organization does not share, which has the same message as what it does
- * not have, and for a content beside that of the other organization; as it was shown it may be sent back.
+ * Returns the new sharing of the spec. Throws VALIDATION_FAILED if the other organization does not share the object (the message is the same if it does not have
+ * it), and for content of its own beside `sharedFrom`, unless that is the shown content sent back.
  */
 export async function sharingToSpec(
   call: Call,
@@ -126,7 +126,7 @@ function notShared(kind: SharedKind, { organization, name }: SharedFrom): Postho
   );
 }
 
-/** IN_USE when organizations with which the object is shared have taken it over, naming the first of them. */
+/** Throws IN_USE if other organizations use the shared object, and names the first of them. */
 export async function refuseTaken(object: PosthornObject<SharedKind>, call: Call): Promise<void> {
   const { kind, spec, metadata } = object;
   const { slug } = call.caller.organization;

@@ -18,7 +18,7 @@ export function indexInRequest(call: Call, mark: string, { metadata }: PosthornO
   return own !== mark || place === undefined || isOlder ? null : Number(place);
 }
 
-/** What an equal, aborted request has made: the object, which may lack its Secret. */
+/** Returns the object that an equal, aborted request has made; its Secret may be missing. */
 export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
   const { idempotency } = call;
   if (idempotency?.isTakenOver !== true) return null;

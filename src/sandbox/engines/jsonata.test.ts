@@ -64,7 +64,7 @@ describe('a payload is seen as it was sent', () => {
     expect(await run('{"seen": payload}', text)).toBe(`{"seen":${text}}`);
   });
 
-  test.each(texts.slice(0, -1))('in steps, wildcards, groups and variables: %s', async (text) => {
+  test.each(texts.slice(0, -1))('a payload is seen as it was sent in steps, wildcards, groups and variables: %s', async (text) => {
     const { a } = JSON.parse(text);
     expect(JSON.parse((await run('payload.a', text)) ?? '')).toEqual(a);
     expect(JSON.parse((await run('payload.a.$', text)) ?? '')).toEqual(a);
@@ -73,7 +73,7 @@ describe('a payload is seen as it was sent', () => {
     expect(JSON.parse((await run('$keys(payload.a)', text)) ?? '')).toEqual(Object.keys(a));
   });
 
-  test('with headers that have the name of a mark', async () => {
+  test('a payload is seen as it was sent with headers that have the name of a mark', async () => {
     expect(await run('headers', {}, { headers: { _jsonata_lambda: 'x', 'x-team': 'shop' } })).toBe(
       '{"_jsonata_lambda":"x","x-team":"shop"}',
     );

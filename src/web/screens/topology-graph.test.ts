@@ -72,12 +72,12 @@ describe('a selection', () => {
     ['dst_spare', ['src_erp'], ['rte_3'], ['dst_billing', 'dst_lake', 'dst_spare']],
     ['rte_3', ['src_erp'], ['pair.src_shop.dst_billing', 'rte_3'], ['dst_lake', 'dst_spare']],
     ['src_idle', ['src_shop', 'src_erp', 'src_idle'], [], []],
-  ])('of %s keeps its own column, and of the others what is joined to it', (selected, ...columns) => {
+  ])('a selection of %s keeps its own column, and of the others what is joined to it', (selected, ...columns) => {
     const { sources, routes, destinations } = columnsOf(wiring, selected, 'pair');
     expect([keys(sources), keys(routes), keys(destinations)]).toEqual(columns);
   });
 
-  test.each(['pair.src_shop.dst_billing', 'rte_2'])('of the group or a route of it opens the group: %s', (selected) => {
+  test.each(['pair.src_shop.dst_billing', 'rte_2'])('a selection of the group or a route of it opens the group: %s', (selected) => {
     const { routes } = columnsOf(wiring, selected, 'pair');
     expect(routes.map(({ key, level, isOpen }) => [key, level, isOpen])).toEqual([
       ['pair.src_shop.dst_billing', 1, true],
@@ -87,7 +87,7 @@ describe('a selection', () => {
     ]);
   });
 
-  test('of what is not there is null', () => {
+  test('a selection of what is not there is null', () => {
     expect(routesAt(wiring, 'rte_9')).toBeNull();
     expect(routesAt(wiring, 'src_9')).toBeNull();
     expect(routesAt(wiring, 'pair.src_shop.dst_billing')?.map(({ name }) => name)).toEqual(['1', '2']);
@@ -111,7 +111,7 @@ describe('a selected group', () => {
     expect(routes.filter((node) => node.key === selected)).toHaveLength(selected === null ? 0 : 1);
   });
 
-  test.each(['rte_2', 'src_shop', 'dst_lake'])('is not needed for %s, which each grouping has', (at) => {
+  test.each(['rte_2', 'src_shop', 'dst_lake'])('a selected group is not needed for %s, which each grouping has', (at) => {
     for (const grouping of ['pair', 'source', 'destination', 'each'] as const) expect(selectedIn(wiring, at, grouping)).toBe(at);
   });
 });
@@ -186,7 +186,7 @@ describe('the summary', () => {
     expect(summaryOf(each, false)).toBe(`${all} ${text}`);
   });
 
-  test('of a part reports it', () => {
+  test('the summary of a part reports it', () => {
     expect(summaryOf(of(), true)).toBe(`Shown: ${all} None of these has failed in the last hour.`);
     expect(summaryOf(of(unknown), true)).toBe(`Shown: ${all} 1 route with an open circuit.`);
   });

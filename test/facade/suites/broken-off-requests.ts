@@ -310,7 +310,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
       },
     );
 
-    test('is finished before the next change of the organization', async () => {
+    test('what takes several writes is finished before the next change of the organization', async () => {
       const { routes } = await setUp();
       const [first, second] = routes;
       deathAfter = 1;
@@ -321,7 +321,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
       expect([(await read('routes', first)).body.enabled, (await read('routes', second)).body.enabled]).toEqual([true, false]);
     });
 
-    test('is finished but for what Git has taken over', async () => {
+    test('what takes several writes is finished but for what Git has taken over', async () => {
       const { one, two, kept, routes } = await setUp();
       deathAfter = 0;
       expect((await world.request('DELETE', '/api/destinations/bulk', { body: { ids: ids([one, two]) } })).status).toBe(503);

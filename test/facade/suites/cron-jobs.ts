@@ -131,7 +131,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
     const schedule = async (query: string) => (await world.request('GET', `/api/cron-schedule${query}`)).body;
     const inYears = new Date().getUTCFullYear() + 1;
 
-    test('has the next ten runs of one job, in its time zone and over the change of its clocks', async () => {
+    test('the schedule has the next ten runs of one job, in its time zone and over the change of its clocks', async () => {
       const id = await made({ name: 'Berlin', cronExpression: '30 6 * * 1-5', timezone: 'Europe/Berlin' });
       const { jobs } = await schedule(`?cronJobId=${id}&from=2098-03-26`);
       expect(jobs).toEqual([
@@ -148,7 +148,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       ]);
     });
 
-    test('finds the only run of a job of a leap day without being told for how long', async () => {
+    test('the schedule finds the only run of a job of a leap day without being told for how long', async () => {
       const id = await made({ name: 'Leap', cronExpression: '0 0 29 2 *' });
       const { jobs } = await schedule(`?cronJobId=${id}`);
       expect(jobs).toEqual([
@@ -156,7 +156,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       ]);
     });
 
-    test('has the runs of all active jobs of the days that are requested, of each at most as many as requested', async () => {
+    test('the schedule has the runs of all active jobs of the days that are requested, of each at most as many as requested', async () => {
       const [often, daily, off] = [
         await made({ name: 'Sched often', cronExpression: '* * * * *' }),
         await made({ name: 'Sched daily', cronExpression: '0 7 * * *' }),
@@ -174,7 +174,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(jobs.map(({ name }: { name: string }) => name)).toEqual(jobs.map(({ name }: { name: string }) => name).toSorted());
     });
 
-    test('ends before the first run that does not fit into the answer, and says when', async () => {
+    test('the schedule ends before the first run that does not fit into the answer, and says when', async () => {
       for (let i = 0; i < 11; i++) await made({ name: `Many ${i}`, cronExpression: `${i} * * * *` });
       const { to, jobs } = await schedule(`?from=${inYears}-07-01&to=${inYears}-07-03&perJob=50`);
       expect(jobs.flatMap(({ runs }: { runs: string[] }) => runs).length).toBeLessThan(600);
@@ -182,7 +182,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(to < `${inYears}-07-03`).toBe(true);
     });
 
-    test('has all runs of the time at which it ends, so that the next answer continues behind it', async () => {
+    test('the schedule has all runs of the time at which it ends, so that the next answer continues behind it', async () => {
       for (let i = 0; i < 40; i++) await made({ name: `Tied ${i}`, cronExpression: '0 0 * * *' });
       const whole = await schedule(`?from=${inYears}-08-01&to=${inYears}-08-20&perJob=50`);
       const tied = ({ jobs }: { jobs: { name: string; runs: string[] }[] }) => jobs.filter(({ name }) => name.startsWith('Tied'));

@@ -250,7 +250,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('routes', () => {
-    test('have at most 3 failover destinations, none of which is their own', async () => {
+    test('routes have at most 3 failover destinations, none of which is their own', async () => {
       const [own = '', ...spares] = destinations;
       const base = { name: 'With failover', sourceId, destinationIds: [own] };
       expectRefused(await post('routes', { ...base, failoverDestinationIds: spares }), 'failoverDestinationIds');
@@ -259,7 +259,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       expect([created.status, created.body.failoverDestinationIds]).toEqual([201, spares.slice(0, 3)]);
     });
 
-    test('are listed by enabled, source and destination', async () => {
+    test('routes are listed by enabled, source and destination', async () => {
       const on = (await post('routes', await least('routes'))).body;
       const off = (await post('routes', { ...(await least('routes')), enabled: false })).body;
       const ids = async (query: string) =>

@@ -23,7 +23,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
   }
 
   describe('what a route connects', () => {
-    test('may not be what another one connects, whatever the order, on create and on change', async () => {
+    test('what a route connects may not be what another one connects, whatever the order, on create and on change', async () => {
       const source = await world.create('sources');
       const [a, b, c] = [await destination(), await destination(), await destination()];
       const connect = (destinationIds: string[]) => post('routes', { name: 'Connection', sourceId: source.id, destinationIds });
@@ -39,7 +39,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect((await patch(`routes/${first.body.id}`, { destinationIds: [b.id, a.id], priority: 4 })).status).toBe(200);
     });
 
-    test('may be named by slug, and the source sent back so is no change', async () => {
+    test('what a route connects may be named by slug, and the source sent back so is no change', async () => {
       const [source, target] = [await world.create('sources'), await destination()];
       const route = await world.create('routes', { sourceId: source.slug, destinationIds: [target.slug] });
       expect(route).toMatchObject({ sourceId: source.id, destinationIds: [target.id] });
@@ -57,7 +57,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       },
     );
 
-    test('is shown with ids and the names of now', async () => {
+    test('what a route connects is shown with ids and the names of now', async () => {
       const [source, target, filter] = [
         await world.create('sources'),
         await destination(),
@@ -82,7 +82,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       ['transformId', 'transforms', { code: '1' }],
       ['schemaId', 'schemas', { jsonSchema: {} }],
       ['filterId', 'filters', { conditions }],
-    ])('has a %s by id or slug, which null takes away', async (field, family, body) => {
+    ])('what a route connects has a %s by id or slug, which null takes away', async (field, family, body) => {
       const shown = field.replace('Id', '');
       const [one, two] = [await world.create(family, body), await world.create(family, body)];
       const created = await route({ [field]: one.id });
@@ -100,7 +100,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect(await get(path)).toMatchObject({ [field]: null, [shown]: null });
     });
 
-    test('has failover destinations and channels by id or slug, in their order', async () => {
+    test('what a route connects has failover destinations and channels by id or slug, in their order', async () => {
       const email = { type: 'email', config: { addresses: ['team@example.com'] } };
       const channels = [await world.create('notification-channels', email), await world.create('notification-channels', email)];
       const spares = [await destination(), await destination(), await destination()];
@@ -121,7 +121,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect(await get(`routes/${created.id}`)).toMatchObject({ ...others, failoverDestinationIds: [] });
     });
 
-    test('may lose its last destination: the route stays, is not ready, and says why', async () => {
+    test('what a route connects may lose its last destination: the route stays, is not ready, and says why', async () => {
       const [source, target] = [await world.create('sources'), await destination()];
       const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
       expect((await world.request('DELETE', `/api/destinations/${target.id}`)).status).toBe(204);
@@ -196,23 +196,26 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       ['notification-channels', 'NotificationChannel', { type: 'email', email: { addresses: ['team@example.com'] } }],
       ['cron', 'HttpCronJob', { schedule: '0 6 * * *', url }],
       ['routes', 'Route', { sourceRef: to('sources'), destinationRefs: [to('destinations')], filter: { conditions } }],
-    ])('of %s is taken when it is sent back, and no other that long', async (collection, kind, spec) => {
-      const key = { namespace: 'acme', name: slug(collection) };
-      await world.store.apply({ kind, metadata: key, spec }, { manager: 'kubectl' });
-      const path = `${collection}/${key.name}`;
-      const read = async () => {
-        const record = await get(path);
-        return record.cronJob ?? record;
-      };
-      await eventually(async () => expect(await read()).toMatchObject({ slug: key.name, name: key.name }));
-      const { generation } = (await world.store.get(kind, key)).metadata;
-      const { status, text } = await patch(path, await read());
-      expect([status, text]).toEqual([200, expect.any(String)]);
-      expect((await world.store.get(kind, key)).metadata.generation).toBe(generation);
-      expect((await patch(path, { slug: key.name.replace(/x$/, 'y') })).body).toMatchObject({ error: expect.anything() });
-      const made = await post(collection, { ...(await read()), slug: `${collection}-`.padEnd(51, 'x') });
-      expect([made.status, made.text]).toEqual([400, expect.stringContaining('slug must be at most 50')]);
-    });
+    ])(
+      'a slug as long as a name in Kubernetes may be of %s is taken when it is sent back, and no other that long',
+      async (collection, kind, spec) => {
+        const key = { namespace: 'acme', name: slug(collection) };
+        await world.store.apply({ kind, metadata: key, spec }, { manager: 'kubectl' });
+        const path = `${collection}/${key.name}`;
+        const read = async () => {
+          const record = await get(path);
+          return record.cronJob ?? record;
+        };
+        await eventually(async () => expect(await read()).toMatchObject({ slug: key.name, name: key.name }));
+        const { generation } = (await world.store.get(kind, key)).metadata;
+        const { status, text } = await patch(path, await read());
+        expect([status, text]).toEqual([200, expect.any(String)]);
+        expect((await world.store.get(kind, key)).metadata.generation).toBe(generation);
+        expect((await patch(path, { slug: key.name.replace(/x$/, 'y') })).body).toMatchObject({ error: expect.anything() });
+        const made = await post(collection, { ...(await read()), slug: `${collection}-`.padEnd(51, 'x') });
+        expect([made.status, made.text]).toEqual([400, expect.stringContaining('slug must be at most 50')]);
+      },
+    );
   });
 
   describe('the URL of a destination', () => {

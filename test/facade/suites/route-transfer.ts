@@ -142,7 +142,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       ['skip', [twin]],
       ['overwrite', [twin]],
       ['overwrite', [changed]],
-    ])('is an error with %s', async (conflictStrategy, routes) => {
+    ])('a route that connects what one that is there does is an error with %s', async (conflictStrategy, routes) => {
       const key = await setup();
       const before = apart(await exportOf(key));
       const errors = [expect.stringContaining('the route "There" connects the same source and destinations')];
@@ -150,7 +150,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(apart(await exportOf(key))).toEqual(before);
     });
 
-    test('is imported with rename, and with overwrite when the document has the other one as something else', async () => {
+    test('a route that connects what one that is there does is imported with rename, and with overwrite when the document has the other one as something else', async () => {
       const key = await setup();
       expect(await importInto(key, { routes: [twin], conflictStrategy: 'rename', validateOnly: true })).toMatchObject({ imported: 1 });
       const routes = [changed, { name: 'There', sourceSlug: 'shop', destinationSlugs: ['three'] }];

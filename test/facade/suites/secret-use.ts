@@ -62,7 +62,7 @@ export function describeSecretUse(start: () => Promise<FacadeWorld>): void {
       await world.store.apply({ kind: 'Destination', metadata: inAcme(slug), spec }, { manager: 'kubectl', force: true });
     };
 
-    test('gets no credential of the API sent to another origin', async () => {
+    test('who may write Destinations but not read Secrets gets no credential of the API sent to another origin', async () => {
       const { id, slug } = await made();
       await withKubectl(slug, { http: { ...(await httpOf(slug)), url: 'https://evil.example/' } });
       await eventually(async () =>
@@ -76,7 +76,7 @@ export function describeSecretUse(start: () => Promise<FacadeWorld>): void {
       expect((await world.request('GET', `/api/destinations/export?includeSensitive=true&ids=${id}`)).text).not.toContain('canary');
     });
 
-    test('gets none of another object sent, and none shown', async () => {
+    test('who may write Destinations but not read Secrets gets none of another object sent, and none shown', async () => {
       const { slug } = await made();
       const tokenSecretRef = await tokenRef(slug);
       const http = { url: 'https://shop.example/a', auth: { type: 'bearer', tokenSecretRef } };

@@ -136,7 +136,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       dedupWindowHours: 24,
     };
 
-    test('has defaults, and every field can be set, changed and sent back', async () => {
+    test('what a source takes in has defaults, and every field can be set, changed and sent back', async () => {
       const { body: plain } = await create({});
       expect(plain).toMatchObject(defaults);
       const { status, body } = await create({ description: 'Orders', ...fields });

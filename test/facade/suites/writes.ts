@@ -42,7 +42,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       ['a header of ours', { url, headers: { 'webhook-id': 'x' } }, undefined],
       ['a slug that is reserved', { url, slug: 'bulk' }, undefined],
       ['a warehouse type', { type: 's3', config: {} }, undefined],
-    ])('with %s are 400', async (_, body, code) => {
+    ])('destinations with %s are 400', async (_, body, code) => {
       const answer = await post('destinations', { name: 'Wrong', ...body });
       expect(answer.status).toBe(400);
       expect(answer.body.code).toEqual(code ?? expect.any(String));
@@ -58,7 +58,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       ['is a number', 5],
       ['is null', null],
       ['is a list', [url]],
-    ])('whose url %s are INVALID_URL when made, changed and imported', async (_, wrong) => {
+    ])('destinations whose url %s are INVALID_URL when made, changed and imported', async (_, wrong) => {
       const refused = (answer: Answer) => [answer.status, answer.body.error, answer.body.code, answer.headers.get('x-error-code')];
       const expected = [400, 'Bad Request', 'INVALID_URL', 'INVALID_URL'];
       expect(refused(await post('destinations', { name: 'Wrong', url: wrong }))).toEqual(expected);
@@ -74,7 +74,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       ['HTTP://', true],
       ['https://', false],
       ['HTTPS://', false],
-    ])('over %s are made, of http with a warning', async (scheme, warns) => {
+    ])('destinations over %s are made, of http with a warning', async (scheme, warns) => {
       const { status, headers } = await post('destinations', { name: 'Any scheme', url: `${scheme}hooks.example.com/` });
       expect([status, headers.get('warning') !== null]).toEqual([201, warns]);
     });
@@ -87,7 +87,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(await ids('search=needle&enabled=false')).toEqual([off.id]);
     });
 
-    test('are found by a part of their name or of their url, whatever the case, and not by their slug', async () => {
+    test('destinations are found by a part of their name or of their url, whatever the case, and not by their slug', async () => {
       const made = await destination({ name: 'Haystack', slug: 'pitchfork', url: 'https://barn.example.com/Wagon?load=1' });
       await destination({ name: 'Elsewhere' });
       const found = async (search: string) =>
@@ -149,13 +149,13 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(new Set(answers.map(({ body }) => body.slug)).size).toBe(64);
     });
 
-    test('that change in two fields at the same time have both changes', async () => {
+    test('destinations that change in two fields at the same time have both changes', async () => {
       const { id } = await destination();
       await Promise.all([patch(`destinations/${id}`, { name: 'New name' }), patch(`destinations/${id}`, { timeoutMs: 1234 })]);
       expect(await get(`destinations/${id}`)).toMatchObject({ name: 'New name', timeoutMs: 1234 });
     });
 
-    test('that are deleted leave their routes', async () => {
+    test('destinations that are deleted leave their routes', async () => {
       const one = await destination();
       const two = await destination();
       const source = await world.create('sources', {});
@@ -169,7 +169,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
   describe('secrets', () => {
     const canary = 'canary-secret-0123456789';
 
-    test('are masked in every answer, logged nowhere, and sealed in Redis', async () => {
+    test('secrets are masked in every answer, logged nowhere, and sealed in Redis', async () => {
       const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
       for (const role of ['admin', 'developer', 'viewer'] as const) {
         const { text } = await world.request('GET', `/api/destinations/${id}`, { key: await world.addKey('acme', { role }) });
@@ -192,7 +192,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(body.authConfig.token).toBe('••••0042');
     });
 
-    test('must be sent again by a developer who changes the host', async () => {
+    test('secrets must be sent again by a developer who changes the host', async () => {
       const key = await world.addKey('acme', { role: 'developer' });
       const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
       const answer = await patch(`destinations/${id}`, { url: 'https://elsewhere.example.com/' }, key);
@@ -202,7 +202,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('routes', () => {
-    test('are made with the documented defaults and read with what they refer to', async () => {
+    test('routes are made with the documented defaults and read with what they refer to', async () => {
       const made = await route();
       expect(await get(`routes/${made.id}`)).toMatchObject({
         id: expect.stringMatching(/^rte_/),
@@ -225,14 +225,14 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test.each(['source', 'destination'])('that name a missing %s are 400 INVALID_SOURCE', async (missing) => {
+    test.each(['source', 'destination'])('routes that name a missing %s are 400 INVALID_SOURCE', async (missing) => {
       const source = missing === 'source' ? 'src_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await world.create('sources', {})).id;
       const target = missing === 'destination' ? 'dst_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await destination()).id;
       const answer = await post('routes', { name: 'Missing', sourceId: source, destinationIds: [target] });
       expect([answer.status, answer.body.code]).toEqual([400, 'INVALID_SOURCE']);
     });
 
-    test('with the source and destinations of another are 409 DUPLICATE_ROUTE, also when both come at once', async () => {
+    test('routes with the source and destinations of another are 409 DUPLICATE_ROUTE, also when both come at once', async () => {
       const { id: sourceId } = await world.create('sources', {});
       const { id } = await destination();
       const answers = await Promise.all([1, 2].map((n) => post('routes', { name: `Twin ${n}`, sourceId, destinationIds: [id] })));
@@ -306,7 +306,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect([emptied.status, emptied.body.message]).toEqual([400, 'destinationIds must not be empty.']);
     });
 
-    test('with a filter that does not compile are 400', async () => {
+    test('routes with a filter that does not compile are 400', async () => {
       const body = { conditions: [{ field: 'a', operator: 'matches', value: '(' }] };
       expect((await post('filters', { name: 'Broken', ...body })).status).toBe(400);
       const made = await route();
@@ -324,7 +324,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
     const settled = (name: string) =>
       eventually(async () => expect((await world.request('GET', `/api/destinations/${name}`)).status).toBe(200));
 
-    test('is not changed through the API, and the answer names the manager', async () => {
+    test('what Git owns is not changed through the API, and the answer names the manager', async () => {
       const name = await owned();
       await settled(name);
       const answer = await patch(`destinations/${name}`, { url: 'https://other.example.com/' });
@@ -333,7 +333,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect((await get(`destinations/${name}`)).url).toBe(url);
     });
 
-    test('may be sent back as it is, and beside it other fields change', async () => {
+    test('what Git owns may be sent back as it is, and beside it other fields change', async () => {
       const name = await owned();
       await settled(name);
       const answer = await patch(`destinations/${name}`, { url, timeoutMs: 4321 });
@@ -376,7 +376,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(await get(path)).toEqual(before);
     });
 
-    test('is not deleted through the API', async () => {
+    test('what Git owns is not deleted through the API', async () => {
       const name = await owned();
       await settled(name);
       const answer = await world.request('DELETE', `/api/destinations/${name}`);

@@ -50,7 +50,7 @@ describe('a creation that was broken off before its answer was kept is found by 
     expect([second.status, second.body]).toEqual([201, first.body]);
   });
 
-  test('also when the record was changed meanwhile; one that was deleted is recreated', async () => {
+  test('a creation that was broken off before its answer was kept is found by the next with its key also when the record was changed meanwhile; one that was deleted is recreated', async () => {
     const { first, key } = await twice('webhook-applications', { name: 'Changing' });
     const { id } = first.body.data;
     await world.request('PATCH', `/api/webhook-applications/${id}`, { body: { rateLimitPerSecond: 7 } });

@@ -161,7 +161,7 @@ describe('an export', () => {
     }
   });
 
-  test('of messages filters as the list does; of events it refuses what only messages have', async () => {
+  test('an export of messages filters as the list does; of events it refuses what only messages have', async () => {
     const [one, two] = [await world.endpoint(), await world.endpoint()];
     await world.send([one]);
     await world.end(delivered);

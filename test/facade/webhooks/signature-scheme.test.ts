@@ -42,27 +42,30 @@ const openedKey = async (id: string): Promise<string> =>
   testKeyring.open((await stored(id)).signingKey?.sealed ?? '', webhookSecretSealingContext(org, id));
 
 describe('an endpoint with a signature scheme', () => {
-  test.each(['ed25519', 'both'])('is made with a key of its own for %s; the answers have the public key alone', async (signatureScheme) => {
-    const { status, body } = await create({ signatureScheme });
-    const { id, publicKey } = body.data;
-    expect([status, body.data]).toEqual([201, expect.objectContaining({ signatureScheme, previousPublicKeys: [] })]);
-    expect(publicKey).toMatch(publicKeyForm);
-    const key = await openedKey(id);
-    expect(ed25519Key(key)).toMatchObject({ publicKey });
-    const viewer = await world.addKey('acme', { role: 'viewer' });
-    expect((await read(id, viewer)).publicKey).toBe(publicKey);
-    const listed = await world.request('GET', '/api/webhook-endpoints?limit=1', {});
-    for (const answer of [body, await read(id), listed.body]) expect(JSON.stringify(answer)).not.toContain('whsk_');
-    expect(world.logLines.join('\n')).not.toContain(key.slice(5));
-    expect(JSON.stringify(await stored(id))).not.toContain(key.slice(5, 40));
-  });
+  test.each(['ed25519', 'both'])(
+    'an endpoint with a signature scheme is made with a key of its own for %s; the answers have the public key alone',
+    async (signatureScheme) => {
+      const { status, body } = await create({ signatureScheme });
+      const { id, publicKey } = body.data;
+      expect([status, body.data]).toEqual([201, expect.objectContaining({ signatureScheme, previousPublicKeys: [] })]);
+      expect(publicKey).toMatch(publicKeyForm);
+      const key = await openedKey(id);
+      expect(ed25519Key(key)).toMatchObject({ publicKey });
+      const viewer = await world.addKey('acme', { role: 'viewer' });
+      expect((await read(id, viewer)).publicKey).toBe(publicKey);
+      const listed = await world.request('GET', '/api/webhook-endpoints?limit=1', {});
+      for (const answer of [body, await read(id), listed.body]) expect(JSON.stringify(answer)).not.toContain('whsk_');
+      expect(world.logLines.join('\n')).not.toContain(key.slice(5));
+      expect(JSON.stringify(await stored(id))).not.toContain(key.slice(5, 40));
+    },
+  );
 
-  test.each(['v1a', null, ['ed25519']])('is not made with %j', async (signatureScheme) => {
+  test.each(['v1a', null, ['ed25519']])('an endpoint with a signature scheme is not made with %j', async (signatureScheme) => {
     const { status, body } = await create({ signatureScheme });
     expect([status, body.details]).toEqual([400, { signatureScheme: [expect.any(String)] }]);
   });
 
-  test('changes from v1 to both and v1a and back; secret and key stay the same all the while', async () => {
+  test('an endpoint with a signature scheme changes from v1 to both and v1a and back; secret and key stay the same all the while', async () => {
     const { id, publicKey: none } = (await create()).body.data;
     const { secret } = await stored(id);
     expect(none).toBeNull();
@@ -79,14 +82,14 @@ describe('an endpoint with a signature scheme', () => {
     expect((await stored(id)).secret).toEqual(secret);
   });
 
-  test('has one key, whose public key every answer has, when several requests change its scheme at the same time', async () => {
+  test('an endpoint with a signature scheme has one key, whose public key every answer has, when several requests change its scheme at the same time', async () => {
     const { id } = (await create()).body.data;
     const answers = await Promise.all(Array.from({ length: 8 }, () => change(id, { signatureScheme: 'both' })));
     const keys = new Set(answers.map(({ body }) => body.data.publicKey));
     expect([...keys]).toEqual([(await read(id)).publicKey]);
   });
 
-  test('takes what a read shows back as it is', async () => {
+  test('an endpoint with a signature scheme takes what a read shows back as it is', async () => {
     const { id } = (await create({ signatureScheme: 'both' })).body.data;
     const shown = await read(id);
     const { publicKey, updatedAt } = (await change(id, { ...shown, publicKey: 'whpk_other', previousPublicKeys: [1] })).body.data;

@@ -321,7 +321,7 @@ test('an endpoint that a custom resource keeps cannot be changed through the API
 });
 
 describe('what deliveries have done', () => {
-  test('is counted, verifies the endpoint and shows in its circuit', async () => {
+  test('what deliveries have done is counted, verifies the endpoint and shows in its circuit', async () => {
     const { id } = await made();
     await deliver(id, [dead]);
     expect((await read(`/${id}`)).body.data).toMatchObject({
@@ -341,7 +341,7 @@ describe('what deliveries have done', () => {
     });
   });
 
-  test('opens its circuit, by which the list filters and which reset-circuit closes', async () => {
+  test('what deliveries have done opens its circuit, by which the list filters and which reset-circuit closes', async () => {
     const [open, closed] = [await made(), await made()];
     await deliver(open.id, [dead, dead, dead, dead, dead]);
     const ids = async (state: string) =>

@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 
--- Leaves a member out of the attempts of its batch that follow, where none is under way: it ends with the batch, as a dead letter with this reason
--- (end-batches.lua). Returns the state of the batch; nil: it is gone.
+-- Excludes a member from the later attempts of its batch if no attempt is under way. The member ends with the batch, as a dead letter with this reason
+-- (end-batches.lua). Returns the state of the batch; nil: it no longer exists.
 local function leave_batch(id, batch, reason)
   local b = call('HMGET', P .. 'm:' .. batch, F.message.status, F.message.attempts)
   if b[1] and b[1] ~= 'a' and b[1] ~= 'e' then

@@ -11,7 +11,7 @@ import { isSurelyNotSent, type Mail, type Mailer } from './mailer.ts';
 export interface AlertMailerOptions {
   mailer: Mailer;
   budget: MailBudget;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains that may get e-mails; empty: any. */
   domains: readonly string[];
   /** E-mails, one for each address, by what became of them: sent, failed, over_budget, refused, unconfirmed. */
   mails: Counter<'outcome'>;

@@ -2,7 +2,7 @@ import type { Alert, AlertType } from '../../../core/alert.ts';
 
 /** The words of an alert, which every service shows in its own form. */
 export interface AlertWording {
-  /** Without anything that a user has written. */
+  /** Contains no text of a user. */
   title: string;
   /** One sentence. */
   summary: string;
@@ -58,12 +58,12 @@ function summaryOf(type: AlertType, { route, destination, count }: { route: stri
   }
 }
 
-/** Line breaks and control characters would end a header, or look like something else. */
+/** Replaces line breaks and control characters, which would end a header or disguise the text. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 }
 
-/** At most `most` UTF-16 units, with an ellipsis where something is left out; no character is cut in half. */
+/** Returns at most `most` UTF-16 units, with an ellipsis if the text was cut. Cuts no character in half. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const kept = text.slice(0, most - 1);

@@ -164,24 +164,24 @@ describe('every alert', () => {
 describe('what users wrote', () => {
   const nasty = sampleAlert({ route: { id: 'rte_a', name: '<!channel> & *bold* [a](https://evil.example)' } });
 
-  test('has no meaning to Slack', () => {
+  test('what users wrote has no meaning to Slack', () => {
     const text = JSON.stringify(slackMessage(nasty));
     expect(text).toContain('&lt;!channel&gt; &amp; *bold*');
     expect(text).not.toContain('<!channel>');
   });
-  test('is escaped for Discord', () => {
+  test('what users wrote is escaped for Discord', () => {
     expect(JSON.stringify(discordMessage(nasty))).toContain(JSON.stringify('\\<!channel\\> & \\*bold\\* \\[a\\]\\(https').slice(1, -1));
   });
-  test('is in text runs for Teams, which render no Markdown', () => {
+  test('what users wrote is in text runs for Teams, which render no Markdown', () => {
     const card = teamsSchema.parse(teamsMessage(nasty)).attachments[0]?.content.body ?? [];
     const blocks = card.filter((element) => element.type === 'TextBlock');
     expect(JSON.stringify(blocks)).not.toContain('channel');
   });
-  test('stays on its line', () => {
+  test('what users wrote stays on its line', () => {
     const { text } = alertEmail(sampleAlert({ route: { id: 'rte_a', name: 'A\r\nRoute: B\u2028C' }, errorMessage: 'a\nAttempts: 0' }));
     expect(text.split('\n').filter((line) => /^(Route|Attempts):/.test(line))).toEqual(['Route: A Route: B C (rte_a)', 'Attempts: 11']);
   });
-  test('is escaped in HTML', () => {
+  test('what users wrote is escaped in HTML', () => {
     const { html } = alertEmail(nasty);
     expect(html).toContain('&lt;!channel&gt; &amp; *bold*');
     expect(html).not.toContain('<!channel>');

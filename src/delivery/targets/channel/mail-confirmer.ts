@@ -83,7 +83,7 @@ export class MailConfirmer {
     }
   }
 
-  /** Nothing in it is of a user of the installation. */
+  /** Makes the e-mail with the link. It contains no text of a user of the installation. */
   #mail(org: string, address: string, nowMs: number): Mail {
     const { pageUrl, keyring } = this.#options;
     const url = `${pageUrl}?token=${mailConfirmationToken({ org, address }, keyring, nowMs)}`;

@@ -25,7 +25,7 @@ export interface Mail extends Omit<EmailText, 'html'> {
   /** The organization whose share it takes. */
   account: string;
   to: readonly string[];
-  /** The same on every attempt, so that a mail that comes twice is seen to be one. */
+  /** Equal on every attempt, so that clients recognize a mail that arrives twice. */
   id: string;
 }
 
@@ -33,7 +33,7 @@ const connections = 4;
 const waitMs = 10_000;
 /** Under way or waiting for a connection. */
 const maxMails = connections + 32;
-/** Of one organization. */
+/** Concurrent e-mails of one organization. */
 const maxMailsOfAccount = maxMails / 4;
 
 /** Sends e-mails over SMTP, on a few connections that are kept for a while. */

@@ -3,7 +3,7 @@ import { withoutByteOrderMark } from '../../../core/payload-text.ts';
 import { readJson } from '../../../core/read-json.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
-/** Of a text in a section, and of a field of one (Slack, "Block Kit reference"). */
+/** Maximum length of a text in a section, and of a field of one (Slack, "Block Kit reference"). */
 const longestText = 3000;
 const longestField = 2000;
 

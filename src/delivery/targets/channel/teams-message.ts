@@ -2,7 +2,7 @@ import type { Alert, AlertType } from '../../../core/alert.ts';
 import { readJson } from '../../../core/read-json.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
-/** Of one text, so that the whole stays below the 28 KB that Teams takes. */
+/** Maximum length of one text, so that the message stays below the 28 KB that Teams accepts. */
 const longestText = 1000;
 
 const colors: Record<AlertType, 'attention' | 'good'> = {

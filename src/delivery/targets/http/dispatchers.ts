@@ -55,7 +55,7 @@ export class Dispatchers {
     refused?: RefusedAddresses;
     /** Replaces DNS in tests. */
     lookup?: NameLookup | undefined;
-    /** Of libuv. Default: 4. */
+    /** Threads of libuv. Default: 4. */
     lookupThreads?: number | undefined;
   }) {
     this.#lookups = new NameLookups(lookup, clock, lookupThreads);

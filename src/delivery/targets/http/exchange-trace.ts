@@ -11,7 +11,7 @@ export class ConnectionTrace {
   lookedUpAtMs: number | null = null;
   connectedAtMs: number | null = null;
   securedAtMs: number | null = null;
-  /** Of the address that is tried or connected to, with its port. */
+  /** The address that is tried or connected to, with its port. */
   peerAddress: string | null = null;
   requests = 0;
 

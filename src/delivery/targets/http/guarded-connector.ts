@@ -28,7 +28,7 @@ export interface ConnectorOptions {
   tls: TlsIdentity;
   /** Null: connect to the receiver itself; `missing`: there should be a proxy, and there is none. */
   proxy: URL | 'missing' | null;
-  /** Of the times of connections. */
+  /** Clock for the times of connections. */
   clock: Clock;
   /** Default: that of Node, one for all callers. */
   lookup?: NameLookup;

@@ -39,7 +39,7 @@ export interface TracedExchange {
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}
 
-/** In a response: `no` requests no further attempt at this message. */
+/** Response header: `no` requests no further attempt at this message. */
 const retryHeader = 'x-posthorn-retry';
 const maxBodyBytes = 16_384;
 const bodyCut = new Error('the rest of the body is of no interest');

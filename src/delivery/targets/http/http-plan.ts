@@ -17,7 +17,7 @@ import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts'
 
 /** How a target gets a link instead of the payload. */
 export interface ThinForm {
-  /** Null: this worker has no public address, so nothing is sent. */
+  /** Null: the worker has no public URL, and nothing is sent. */
   links: PayloadLinks | null;
   /** The content type that the target sets itself, which is that of the payload; null: none. */
   contentType: string | null;
@@ -36,7 +36,7 @@ export interface HttpPlan {
   thin: ThinForm | null;
   timeoutMs: number;
   headers: DestinationHeaders;
-  /** Of headers whose values are made for each attempt; null: there are none. */
+  /** Templates of headers whose values are made for each attempt; null: none. */
   templates: readonly ReadyTemplate[] | null;
   /** Credentials and keys of requests. */
   secrets: SentSecrets;

@@ -199,7 +199,7 @@ describe('beside 100 silent names of the same account', () => {
 });
 
 describe('who asks', () => {
-  test('gets the answer in its own context, regardless of the first caller and of the one that freed the slot', () => {
+  test('who asks gets the answer in its own context, regardless of the first caller and of the one that freed the slot', () => {
     const asker = new AsyncLocalStorage<string>();
     const heard: string[] = [];
     const askAs = (who: string, name: string): void =>
@@ -214,7 +214,7 @@ describe('who asks', () => {
     expect(heard).toEqual(['first first', 'second second', 'third third']);
   });
 
-  test('gets the answer when another caller throws, and the next name is looked up', () => {
+  test('who asks gets the answer when another caller throws, and the next name is looked up', () => {
     withLookupShare('org_a', () =>
       lookups.lookup('a0', { all: true }, () => {
         throw new Error('of the asker');
@@ -225,7 +225,7 @@ describe('who asks', () => {
     expect([answered, began.at(-1)]).toEqual([['a0'], 'next']);
   });
 
-  test('gets the error of a lookup that throws at once', async () => {
+  test('who asks gets the error of a lookup that throws at once', async () => {
     lookups = new NameLookups(
       () => {
         throw Object.assign(new Error('no'), { code: 'ERR_INVALID_ARG_VALUE' });

@@ -23,7 +23,7 @@ const own = 2;
 /** The share of all slots that one account may have, and the share reserved for accounts without a lookup under way. */
 const share = 1 / 4;
 const kept = 1 / 8;
-/** Of an account: those of names that were slow before, and slow ones that count in its share. */
+/** Lookups of an account for names that were slow before, or that are slow and count in its share. */
 const maxSlow = 2;
 /** Names of an account that wait. */
 const maxWaiting = 256;
@@ -40,7 +40,7 @@ const unknown = 1;
 
 interface Asked {
   key: string;
-  /** With its account. */
+  /** Name with its account. */
   name: string;
   hostname: string;
   options: LookupOptions & { all: true };
@@ -52,7 +52,7 @@ interface Asked {
 
 interface Held {
   places: number;
-  /** Of them those of slow names. */
+  /** Number of those for slow names. */
   slow: number;
 }
 
@@ -78,7 +78,7 @@ export class NameLookups {
   readonly #byAccount = new Map<string, Held>();
   /** Lookups under way or waiting, by account and name. */
   readonly #asked = new Map<string, Asked>();
-  /** By account, the next one first. */
+  /** Waiting lookups by account; the next account is first. */
   readonly #waiting = new Map<string, Line>();
   /** Slowness by account and name. */
   readonly #known = new LRUCache<string, { slowness: number; untilMs: number }>({ max: maxKnown });

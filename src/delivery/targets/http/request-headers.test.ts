@@ -132,7 +132,7 @@ describe('a destination with a list of headers that it forwards', () => {
   ];
   const without = (all: Map<string, string[]>) => [...all.keys()].filter((name) => !ours.has(name));
 
-  test('sends these of an event, each as often as it came, and what says how to read the payload', () => {
+  test('a destination with a list of headers that it forwards sends these of an event, each as often as it came, and what says how to read the payload', () => {
     const all = sent(headers, of(['x-shop-topic', 'x-absent']));
     expect(without(all)).toEqual(['x-shop-topic', 'content-encoding']);
     expect(all.get('x-shop-topic')).toEqual(['orders/paid', 'again']);
@@ -141,19 +141,19 @@ describe('a destination with a list of headers that it forwards', () => {
     expect(without(sent(headers, of(['x_shop_topic'])))).toEqual(['x_shop_topic', 'content-encoding']);
   });
 
-  test('sends none of them when it is empty, and its own headers all the same', () => {
+  test('a destination with a list of headers that it forwards sends none of them when it is empty, and its own headers all the same', () => {
     const all = sent(headers, of([], [{ name: 'X-Shop-Topic', value: 'own' }]));
     expect(without(all)).toEqual(['content-encoding', 'x-shop-topic']);
     expect(all.get('x-shop-topic')).toEqual(['own']);
   });
 
-  test('sends its own header, or its credential, in place of that of the event', () => {
+  test('a destination with a list of headers that it forwards sends its own header, or its credential, in place of that of the event', () => {
     const auth: HttpAuthRecord = { type: 'api_key', headerName: 'X-Other', key: 'own' };
     const all = sent(headers, of(['x-shop-topic', 'x-other'], [{ name: 'X-SHOP-TOPIC', value: 'own' }], auth));
     expect([all.get('x-shop-topic'), all.get('x-other')]).toEqual([['own'], ['own']]);
   });
 
-  test('sends the webhook-id of the event when it has that in the list and does not sign', () => {
+  test('a destination with a list of headers that it forwards sends the webhook-id of the event when it has that in the list and does not sign', () => {
     expect(sent(headers, of(['webhook-id'])).get('webhook-id')).toEqual(['of the sender']);
     expect(sent(headers, of(['webhook-id'], [], none, [key])).get('webhook-id')).toEqual(['msg_a']);
   });
@@ -163,7 +163,7 @@ describe('a destination with a list of headers that it forwards', () => {
     (name) => expect(sent([[name, 'forged']], of([name])).get(name)).toEqual(ours.get(name)),
   );
 
-  test('sends x-posthorn-hop on, without which loops would not end', () => {
+  test('a destination with a list of headers that it forwards sends x-posthorn-hop on, without which loops would not end', () => {
     expect(sent([['x-posthorn-hop', '2']], of([])).get('x-posthorn-hop')).toEqual(['3']);
   });
 });

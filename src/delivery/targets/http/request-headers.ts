@@ -6,7 +6,7 @@ import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
 import { secretsInHeader } from './sent-secrets.ts';
 
-/** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours. */
+/** Headers of the connection and headers that Posthorn sets: never taken from a sender, nor from a destination except the user agent. */
 const denied = new Set([...connectionHeaders, 'user-agent']);
 
 export function isDeniedHeader(name: string): boolean {
@@ -30,15 +30,15 @@ export interface AttemptIdentity {
   number: number;
   timestampSeconds: number;
   userAgent: string;
-  /** Of a large payload, which takes too long to be signed at once. */
+  /** Signature of a large payload, which was computed in pieces before. */
   signature?: string;
-  /** Null: the message goes where it was sent first. */
+  /** Null: the message has not failed over. */
   failover: { originalDestinationId: string; reason: string } | null;
 }
 
 /**
- * The headers with their values, what among these the receiver must not be quoted with, and the names of those that are secrets, in lower case. Throws what
- * `open` throws.
+ * Returns the headers with opened values. `secrets`: values to mask in what is recorded of the response. `secretNames`: names of the headers that were sealed,
+ * in lower case. Throws what `open` throws.
  */
 export function openedHeaders(
   headers: readonly HeaderRecord[],
@@ -74,7 +74,7 @@ export function destinationHeaders(
 }
 
 /**
- * All headers of one attempt, alternating names and values: the sender's that the destination forwards, then the destination's over them, then ours. The
+ * All headers of one attempt, alternating names and values: those of the sender that the destination forwards, then those of the destination, which replace them, then those of Posthorn. The
  * sender's own `webhook-*` headers stay unless the destination signs.
  */
 export function requestHeaders(

@@ -25,7 +25,7 @@ export function readingLeniently(connector: buildConnector.connector): buildConn
     connector(options, (...[error, socket]) => (error === null ? callback(null, withPlainHeads(socket)) : callback(error, null)));
 }
 
-/** Of a response only the heads are looked at: bodies pass as they are. */
+/** Checks the heads of responses; bodies pass unchanged. */
 function withPlainHeads(socket: Socket): Socket {
   const write = socket.write.bind(socket);
   const read = socket.read.bind(socket);

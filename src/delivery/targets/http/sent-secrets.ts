@@ -7,13 +7,13 @@ import type { HttpTarget } from './http-target.ts';
 const shortestSecret = 8;
 /** A sender chooses how many cookies it sends. Each secret has up to 100 forms. */
 const maxSecrets = 150;
-/** Of all secrets together; those of a secret that encoders escape count four times. */
+/** Maximum characters of all secrets together; characters that encoders escape count four times. */
 const maxSecretCharacters = 64 * 1024;
 /** Forms × characters up to which each form is searched for separately; at worst 5 ms. */
 const maxSeparateWork = 1_000_000;
 
 interface Sent {
-  /** Of the URL, with its query. */
+  /** Path of the URL, with its query. */
   path: string;
   /** Alternating names and values. */
   headers: readonly string[];
@@ -147,7 +147,7 @@ function areTooMany(secrets: readonly string[]): boolean {
   return secrets.length > maxSecrets || characters > maxSecretCharacters;
 }
 
-/** Null: it would take too long. `forms`: the longest first. */
+/** Masks the forms of the secrets in a text; null: it would take too long. `forms`: the longest first. */
 function withoutForms(text: string, forms: readonly string[]): string | null {
   if (forms.length * text.length > maxSeparateWork) return replacedTexts(text, forms, maskedUnread, shortestSecret);
   let result = text;

@@ -12,7 +12,7 @@ export function layoutText({ prefix, fileFormat, partitionBy }: WarehouseLayout)
   return JSON.stringify({ prefix, fileFormat, partitionBy });
 }
 
-/** From `layoutText`. Throws for what is none. */
+/** Reads the text that `layoutText` returns. Throws if it is no layout. */
 export function readLayout(text: string): WarehouseLayout {
   return layout.parse(parsePlainJson(text));
 }

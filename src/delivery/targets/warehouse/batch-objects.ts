@@ -14,7 +14,7 @@ export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receiv
   eventId: string;
 }
 
-/** Of the records of one batch; a batch as it came in (5 MiB) stays below it, unless its text has much to escape. */
+/** Maximum size of the records of one batch. A batch holds 5 MiB of payloads, so it reaches this only if very much of their text is escaped. */
 export const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Result of adding an event; `unreadable`: why a mapping cannot read its payload. */
@@ -41,9 +41,8 @@ export class BatchObjects {
   }
 
   /**
-   * Events come in their order. `full`: not added, no space is left; `unwritable`: it has no record, or one too large for any batch;
-   * `costly`: a path of the mapping takes too long for it.
-   * Yields after each column of a mapping.
+   * Adds the next event, in the order of the batch. `full`: not added, because no space is left. `unwritable`: the event has no record, or one too large for
+   * any batch. `costly`: a path of the mapping takes too long. Yields after each column of a mapping.
    */
   *add(event: WarehouseEvent): Generator<undefined, Added> {
     let text: string | null;
@@ -61,7 +60,7 @@ export class BatchObjects {
     return 'added';
   }
 
-  /** The objects of what was added, which is then forgotten. */
+  /** Returns the objects of the events added since the last call, and removes them. */
   take(): StoredObject[] {
     return this.#objects.take();
   }

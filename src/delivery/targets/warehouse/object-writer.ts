@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts';
 
-/** Writes whole objects. An object that is there is written over. */
+/** Writes complete objects. Replaces an object that exists. */
 export interface ObjectWriter {
   /** Rejects when the store has not taken the object; the transport has its response. */
   put(object: StoredObject, transport: Transport): Promise<void>;

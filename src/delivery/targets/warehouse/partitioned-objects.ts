@@ -16,7 +16,7 @@ export class PartitionedObjects {
     this.#fileFormat = fileFormat;
   }
 
-  /** Of all records. */
+  /** Size of all records. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -16,9 +16,9 @@ export interface StoreResponse {
   body: Buffer;
 }
 
-/** The SDKs read an answer in one piece: the parser of XML takes a second for 1 MiB. The answers of stores to uploads have less than 4 KiB. */
+/** The SDKs parse a response in one piece, and XML of 1 MiB takes a second. Responses to uploads have less than 4 KiB. */
 const maxBodyBytes = 32 * 1024;
-/** undici sets them by itself; it does not wait for a `100 Continue`, which the S3 SDK requests from 2 MiB on. */
+/** Headers that undici sets itself. It does not wait for a `100 Continue`, which the S3 SDK requests for bodies of 2 MiB and more. */
 const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
 /**
@@ -58,7 +58,7 @@ export class Transport {
     });
   }
 
-  /** The same as a `fetch`, which returns once the body is there. */
+  /** `send` with the interface of `fetch`. Resolves after the whole body was received. */
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const url = input instanceof Request ? input.url : input;
     const signal = init.signal == null ? this.signal : AbortSignal.any([init.signal, this.signal]);

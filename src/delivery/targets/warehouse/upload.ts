@@ -67,7 +67,7 @@ function masked(failure: UploadResult, secrets: SentSecrets): UploadResult {
   return { ...failure, code: failure.code === null ? null : secrets.maskedIn(failure.code) };
 }
 
-/** Null: the store has taken it. */
+/** Writes one object. Returns the failed result; null: the store has taken it. */
 async function put(store: ObjectWriter, object: StoredObject, transport: Transport): Promise<UploadResult | null> {
   try {
     await store.put(object, transport);
@@ -87,7 +87,7 @@ function told(error: Error): Error {
   return new Error('the connection to the store failed');
 }
 
-/** Of an error that no answer of the store is behind: it is that of the SDK, such as credentials that it does not find. */
+/** Returns the message of an error of the SDK itself, without a response of the store, such as missing credentials. */
 function ownWords(error: unknown): string {
   const message = member(error, 'message');
   const [line = ''] = typeof message === 'string' ? message.split('\n') : [];

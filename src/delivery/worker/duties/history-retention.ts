@@ -16,7 +16,7 @@ export interface HistoryRetentionOptions {
 /** Duty in one shard: removes history and pauses past the retention, and history before that while memory is short. */
 export class HistoryRetention {
   readonly #options: HistoryRetentionOptions;
-  #isMakingRoom = false;
+  #isFreeingMemory = false;
   #isBehind = false;
   #isPruning = false;
   #prunedAtMs: number;
@@ -27,8 +27,8 @@ export class HistoryRetention {
   }
 
   /** Memory is short. */
-  get isMakingRoom(): boolean {
-    return this.#isMakingRoom;
+  get isFreeingMemory(): boolean {
+    return this.#isFreeingMemory;
   }
 
   /** More arrives than a pass can remove. */
@@ -45,18 +45,18 @@ export class HistoryRetention {
    * Above 60 % of the memory limit finished history goes early, first that of the account that has most of it, then the oldest; above 70 % dead letters go,
    * too, and what no archive has written yet.
    */
-  async makeRoom(memoryShare: number | null): Promise<void> {
+  async freeMemory(memoryShare: number | null): Promise<void> {
     const { queue, context, signal } = this.#options;
     const { retention, clock, metrics, logger } = context;
     metrics.memoryShare.set(memoryShare ?? 0);
     this.#isBehind = false;
     if (memoryShare === null || memoryShare < historyShare) {
-      this.#isMakingRoom = false;
+      this.#isFreeingMemory = false;
       return;
     }
-    if (!this.#isMakingRoom)
+    if (!this.#isFreeingMemory)
       logger.warn({ memoryShare }, 'Redis memory is short; finished messages are removed before their retention ends');
-    this.#isMakingRoom = true;
+    this.#isFreeingMemory = true;
     const endMs = clock.now() + longestWorkMs;
     let share: number | null = memoryShare;
     while (share !== null && share >= historyShare && !signal.aborted && clock.now() < endMs) {

@@ -14,7 +14,7 @@ import { longestWorkMs, pauseBetweenStepsMs } from './work-limits.ts';
 const intervalMs = 3000;
 /** An idle shard is checked less often, so that many shards cost little. */
 const idleIntervalMs = 30_000;
-/** Of Redis; above it all shards are checked often: their producers are refused when it is full. */
+/** Used share of the memory of Redis above which all shards are checked often: producers are refused when it is full. */
 const tightMemoryShare = 0.5;
 const reviewEveryLooks = 10;
 
@@ -60,7 +60,7 @@ export class ShardMaintenance {
     while (!signal.aborted) {
       let waitMs = withJitter(intervalMs);
       try {
-        if (this.#retention.isMakingRoom || held.isActive || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#maintain();
+        if (this.#retention.isFreeingMemory || held.isActive || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#maintain();
         await this.#retention.pruneInTurn();
         if (this.#retention.isBehind) waitMs = pauseBetweenStepsMs;
       } catch (error) {
@@ -79,7 +79,7 @@ export class ShardMaintenance {
     if (shard.hasOverdueWork) await jobReclaim.reclaim([]);
     if (shard.hasTallies) await this.#foldTallies();
     if (shard.isSampleDue) await queue.sampleBacklogs();
-    await this.#retention.makeRoom(shard.memoryShare);
+    await this.#retention.freeMemory(shard.memoryShare);
   }
 
   #report(shard: ShardState): void {

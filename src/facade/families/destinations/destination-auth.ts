@@ -14,12 +14,12 @@ type Auth = NonNullable<Http['auth']>;
 type AuthInput = NonNullable<NonNullable<SpecInputOf<'Destination'>['http']>['auth']>;
 
 const secretText = z.string().min(1).max(4096);
-/** Sent in a header, but for a line break at its end; or the mask of what is stored, whatever that is. */
+/** Secret that is sent in a header, without a line break at its end; or the mask of any stored value. */
 const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharacter}+[\r\n]*|${maskPattern})$`, 'u'), sendableRule);
 
 export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']).describe('How deliveries authenticate at the URL.');
 
-/** All shapes in one: `shapes` has the fields of each authType. */
+/** The union of the fields of all auth types; `shapes` has those of each. */
 export const authConfig = z
   .strictObject({
     username: z.string().min(1).max(256).optional().describe('With authType basic.'),
@@ -40,7 +40,7 @@ export type AuthConfig = z.output<typeof authConfig>;
 
 type SecretField = 'password' | 'token' | 'key' | 'headerValue';
 
-/** Which fields each type has: one that may be shown, if any, and the secret. */
+/** Fields of each type: one that may be shown, if any, and the secret. */
 const shapes: Record<Exclude<Auth['type'], 'none'>, { plain: 'username' | 'headerName' | null; secret: SecretField }> = {
   basic: { plain: 'username', secret: 'password' },
   bearer: { plain: null, secret: 'token' },
@@ -146,7 +146,7 @@ export function redactedConfig(type: Exclude<Auth['type'], 'none'>, known: AuthC
   return { ...(plain === null ? {} : { [plain]: known[plain] ?? redacted }), [secret]: redacted };
 }
 
-/** The fields of the config that are no credentials. */
+/** Returns the fields of the config that are not credentials. */
 export function plainFields({ username, headerName: name }: AuthConfig): AuthConfig {
   return { ...(username !== undefined && { username }), ...(name !== undefined && { headerName: name }) };
 }

@@ -12,7 +12,7 @@ import { type HeaderSpec, keyOfHeader } from '../shared/static-headers.ts';
 
 type Destination = PosthornObject<'Destination'>;
 
-/** A reference as the manifest has it, and the one behind which its value is now, or the value itself where the spec holds it. */
+/** `to`: the reference in the manifest. `from`: the present reference of the value, or the value itself if the spec contains it. */
 interface MovedRef {
   of: Destination;
   from: SecretKeyRef | string;
@@ -20,8 +20,8 @@ interface MovedRef {
 }
 
 /**
- * Manifests of the destinations. Credentials that the API has stored get a Secret of a speaking name, `<slug>-credentials`; with
- * `includeSensitive` all Secrets precede the destinations, otherwise a comment lists which to make.
+ * Returns the manifests of the destinations. Credentials that the API has stored are in a Secret named `<slug>-credentials`. With `includeSensitive` all Secrets
+ * precede the destinations; otherwise a comment lists the Secrets to make.
  */
 export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
   const moved = await mapInTurns(call.turn, destinations, (destination) => {
@@ -50,7 +50,7 @@ function movedSpec(of: Destination, refs: MovedRef[]): unknown {
   return { ...moved, http: { ...moved.http, headers: headers.map((header) => movedHeader(header, of, refs)) } };
 }
 
-/** With a reference in place of a credential; the key in the Secret is named for the header. */
+/** Replaces a credential by a reference. The key in the Secret is named for the header. */
 function movedHeader(header: HeaderSpec, of: Destination, refs: MovedRef[]): HeaderSpec {
   const { name, value = '', valueSecretRef } = header;
   const isOwn = valueSecretRef !== undefined && generatedSecret(valueSecretRef, of.metadata.name) === null;
@@ -80,7 +80,7 @@ function commentFor(refs: readonly MovedRef[]): string {
   return [...bySecret].map(([name, of]) => secretComment(name, [...new Set(of.map(({ to }) => to.key))])).join('\n');
 }
 
-/** Instruction where a manifest refers to a Secret that is not there. */
+/** Returns the comment on a Secret that the manifests need and do not contain. */
 export function secretComment(name: string, keys: readonly string[]): string {
   return [
     `Needs the Secret ${name} with ${keys.length === 1 ? 'the key' : 'the keys'} ${keys.join(', ')}:`,

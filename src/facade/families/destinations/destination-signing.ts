@@ -26,7 +26,7 @@ export const signingRecord = {
 
 const unused = { signatureScheme: defaultSignatureScheme, awaitsSigningSecret: false };
 
-/** Fields of a body, their defaults that clients send of warehouses, too, and an example of the record. */
+/** `names`: fields of the body. `unused`: defaults, which clients send for warehouses, too. `shown`: example of the record. */
 export const signingFields = {
   names: ['signingSecret', 'signatureScheme', 'awaitsSigningSecret'],
   unused,
@@ -68,7 +68,7 @@ interface Sent {
   enabled?: boolean | undefined;
 }
 
-/** VALIDATION_FAILED for keys that are none, and for a scheme that finds nothing to sign with. */
+/** Throws VALIDATION_FAILED for invalid keys, and for a scheme without a key to sign with. */
 export async function signingToSpec(
   { signingSecret: sentSecret, signatureScheme: sentScheme, awaitsSigningSecret, enabled }: Sent,
   { current, call, secrets }: Pick<SpecInput<'Destination', z.ZodObject>, 'current' | 'call' | 'secrets'>,
@@ -97,7 +97,7 @@ export async function signingToSpec(
       hasSecret: signingSecretRef !== undefined,
       isEnabled: enabled ?? current?.spec.enabled ?? true,
     }),
-    // Without a default in the schema the default, sent back as it was shown, is no change.
+    // The schema has no default, so the default that a client sends back as it was shown changes nothing.
     signatureScheme: scheme === before ? stored : scheme,
   };
 }

@@ -4,7 +4,7 @@ import { nouns } from '../../records/nouns.ts';
 import { foreignOwners } from '../../records/owned-spec.ts';
 import { type Advice, advise } from './explanation.ts';
 
-/** How what is disabled is enabled: by a command, unless another than the API manages it. */
+/** Returns how a disabled object is enabled: by a request, unless another manager than the API owns it. */
 
 export const collections: Readonly<Record<ServedKind, string>> = {
   Source: 'sources',

@@ -157,7 +157,7 @@ export function circuitStep({ state, routeId, destinationId, consecutiveFailures
   return openedAtMs === null ? holds('circuit', text, data) : happened(openedAtMs, 'circuit', text, data);
 }
 
-/** The last success and the last failure of all of them. */
+/** Returns the latest success and the latest failure of the statistics. */
 export function lastSteps(circuits: readonly CircuitView[]): Step[] {
   const success = Math.max(0, ...circuits.map(({ lastSuccessAtMs }) => lastSuccessAtMs ?? 0));
   const failure = Math.max(0, ...circuits.map(({ lastFailureAtMs }) => lastFailureAtMs ?? 0));

@@ -154,7 +154,7 @@ const causes = {
 
 export interface DeadLetter {
   reason: DeadLetterReason | WebhookDeadLetterReason;
-  /** What the reason does not distinguish; null: nothing. */
+  /** Detail that the reason does not contain; null: none. */
   cause: keyof typeof causes | null;
 }
 

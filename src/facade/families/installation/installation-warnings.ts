@@ -4,14 +4,14 @@ import { type KnownWorker, type KnownWorkers, workerLifetimeMs } from '../../../
 import type { QueueStats } from '../../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../../redis/server-facts.ts';
 
-/** The problem, and the operator's remedy. */
+/** A problem with what the operator can do about it. */
 export interface Warning {
   part: 'redis' | 'pools' | 'workers' | 'processes' | 'resources' | 'shards';
   message: string;
   action: string;
 }
 
-/** As `QUEUE_FULL` and early pruning have it (docs/operations.md). */
+/** The limit of `QUEUE_FULL` and of early pruning (docs/operations.md). */
 const pruningShare = 0.6;
 const refusingShare = 0.8;
 const longOutboxMs = 60_000;
@@ -38,7 +38,7 @@ export function redisWarnings(servers: readonly ServerFacts[], silent: readonly 
   ];
 }
 
-/** The state of its memory, and what to do. */
+/** Warns about the memory of Redis. */
 function fullness(server: ServerFacts, memoryLimitBytes: number | null): [what: string, action: string][] {
   const share = memoryShare(server, memoryLimitBytes);
   if (share === null)
@@ -55,7 +55,7 @@ function fullness(server: ServerFacts, memoryLimitBytes: number | null): [what: 
   ];
 }
 
-/** Used part of the limit of a server, from 0; null: there is no limit. */
+/** Returns the used part of the memory limit of a server, 0 to 1; null: there is no limit. */
 function memoryShare({ usedBytes, limitBytes }: ServerFacts, memoryLimitBytes: number | null): number | null {
   const limit = limitBytes ?? memoryLimitBytes;
   return limit === null ? null : usedBytes / limit;

@@ -102,7 +102,7 @@ export const manifests = (families: readonly Family[]): Family => ({
   ],
 });
 
-/** The answer for the object that has this id. */
+/** Returns the response for the object that has this id. */
 export function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.input<typeof answer> {
   const {
     kind: name,

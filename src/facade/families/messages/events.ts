@@ -194,7 +194,7 @@ export const events: Family = {
   ],
 };
 
-/** Undefined: deliveries are not requested. */
+/** Returns the conditions on deliveries; undefined: the query has none. */
 async function deliveryFilter(call: Call, { routeId, destinationId, ...sent }: OfDelivery): Promise<EventFilter['delivery']> {
   if ([routeId, destinationId, ...Object.values(sent)].every((each) => each === undefined)) return undefined;
   return {
@@ -204,7 +204,7 @@ async function deliveryFilter(call: Call, { routeId, destinationId, ...sent }: O
   };
 }
 
-/** INVALID_QUERY where a time is sent under both its names, and they differ. */
+/** Throws INVALID_QUERY if a time is sent under both its names with different values. */
 function refuseOther(times: { from: string | undefined; to: string | undefined }, synonyms: typeof times): void {
   for (const name of ['from', 'to'] as const) {
     if (synonyms[name] === undefined || synonyms[name] === times[name]) continue;

@@ -11,7 +11,7 @@ import type { DeliveryView, EventView, FilterResult } from '../../../data/shard/
 import type { Call } from '../../http/operation.ts';
 import { inCache } from '../../records/lookup.ts';
 
-/** Why routes of the source have got nothing of an event. */
+/** Routes of the source that an event did not reach, with the reasons. */
 
 const maxRoutes = 100;
 const maxConditions = 10;
@@ -66,7 +66,7 @@ interface Unreached {
   result?: FilterResult;
 }
 
-/** `deliveries`: those of the event, at most the first 1,000. */
+/** Returns the routes that the event did not reach. `deliveries`: those of the event, at most the first 1,000. */
 export async function unreachedBy(call: Call, event: EventView, deliveries: readonly DeliveryView[]): Promise<z.input<typeof unreached>> {
   const results = await call.services.messages.filterResults(event.org, event.id);
   const all = [...ofDeliveries(deliveries, new Set(results.map(({ deliveryId }) => deliveryId))), ...results.map(ofResult)];
@@ -79,7 +79,7 @@ export async function unreachedBy(call: Call, event: EventView, deliveries: read
   return { total: all.length, byReason, routes };
 }
 
-/** Adds why a filter that excluded the event is not the one of the spec: a route keeps the conditions of a Filter that was withdrawn. */
+/** Adds the error that explains a filter other than that of the spec: a route keeps the conditions of a Filter that was withdrawn. */
 function withKeptFilter(call: Call, each: Unreached): Unreached {
   if (each.result === undefined || each.error !== null) return each;
   const conditions = inCache(call, 'Route', each.routeId)?.status?.conditions ?? [];
@@ -111,7 +111,7 @@ function* ofDeliveries(deliveries: readonly DeliveryView[], known: ReadonlySet<s
   }
 }
 
-/** Null: it was sent, or will be. */
+/** Returns why the delivery was not sent; null: it was sent, or will be. */
 function reasonOf({ status, destinationId, attempts, waitingFor }: DeliveryView): Reason | null {
   switch (status) {
     case 'filtered':
@@ -139,7 +139,7 @@ function ofResult(result: FilterResult): Unreached {
   }
 }
 
-/** The filters that are in force now, by route. */
+/** Returns the published filters by route. */
 async function filtersOf(call: Call, org: string, shown: readonly Unreached[]): Promise<Map<string, FilterDefinition>> {
   const { registry } = call.services;
   const ids = shown.flatMap(({ routeId, result }) => (result?.failure.rule === undefined ? [] : [routeId]));
@@ -147,7 +147,7 @@ async function filtersOf(call: Call, org: string, shown: readonly Unreached[]): 
   return new Map(records.flatMap((record) => (record === null || record.filter === null ? [] : [[record.id, record.filter] as const])));
 }
 
-/** Input of filters from the event; null payload: it is not read here. */
+/** Returns the input of the filters. `hasPayload`: false if the payload is not parsed here. */
 async function contextOf(call: Call, event: EventView, filters: readonly FilterDefinition[]): Promise<ReadContext> {
   const headers = joinedHeaders(keptHeaders(event.headers));
   const context = new EventContext(headers, event.payload ?? Buffer.alloc(0), event.query);
@@ -161,7 +161,7 @@ interface ReadContext {
   hasPayload: boolean;
 }
 
-/** `filter`: as it was evaluated; null: unknown. */
+/** `filter`: the one that was evaluated; null: unknown. */
 function conditionsOf({ failure }: FilterResult, filter: FilterDefinition | null, context: ReadContext): z.input<typeof condition>[] {
   const { condition: index } = failure;
   if (filter === null) return index === undefined ? [] : [{ index }];
@@ -169,9 +169,9 @@ function conditionsOf({ failure }: FilterResult, filter: FilterDefinition | null
   return filter.conditions.slice(0, maxConditions).map((each, i) => compared(i, each, context));
 }
 
-function compared(index: number, judged: FilterCondition | undefined, { context, hasPayload }: ReadContext): z.input<typeof condition> {
-  if (judged === undefined) return { index };
-  const { field, operator, value: wanted } = judged;
+function compared(index: number, tested: FilterCondition | undefined, { context, hasPayload }: ReadContext): z.input<typeof condition> {
+  if (tested === undefined) return { index };
+  const { field, operator, value: wanted } = tested;
   const isWithheld = isWithheldField(field);
   const read = fieldReader(field);
   const isReadable = !isWithheld && typeof read !== 'string' && (hasPayload || field.startsWith('headers'));
@@ -185,7 +185,7 @@ function compared(index: number, judged: FilterCondition | undefined, { context,
   };
 }
 
-/** Numbers that are not doubles, lists and objects as the beginning of their JSON. */
+/** Returns numbers that are not doubles, lists and objects as the beginning of their JSON. */
 function shownValue(of: unknown): string | number | boolean | null {
   if (of === null || typeof of === 'boolean' || typeof of === 'number') return of;
   return shortened(isContainer(of) ? beginningOf(of) : String(of));
@@ -219,7 +219,7 @@ function beginningOf(container: object, depth = 0): string {
   return text;
 }
 
-/** One after the other: the walk ends after a few. */
+/** Yields the members one by one, because the caller stops after a few. */
 function* membersOf(container: object): Generator<[string, unknown]> {
   if (Array.isArray(container)) for (const [i, member] of container.entries()) yield [String(i), member];
   else for (const name of Object.keys(container)) yield [name, (container as Record<string, unknown>)[name]];

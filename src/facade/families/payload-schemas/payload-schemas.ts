@@ -46,7 +46,7 @@ const body = z.strictObject({
 
 async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Promise<z.input<typeof record>> {
   const { description: text = null } = object.spec;
-  // The version is found by the controller, after what was written.
+  // The controller sets the version after the write, so a cached object may have a newer one.
   const latest = await byName(call, 'PayloadSchema', object.metadata.name);
   return {
     ...identityOf(object, call),

@@ -42,7 +42,7 @@ export const schemaValidateOperation = operation({
   },
 });
 
-/** The same of a schema that is not stored. */
+/** Validates against a schema that is not stored. */
 export const schemaTestOperation = operation({
   method: 'POST',
   path: '/schemas/test',

@@ -21,34 +21,34 @@ export type RouteStep =
   | { status: 'skipped'; name: string; current: Route };
 
 export interface RouteImportPlan {
-  /** In the order of the records; incomplete when there are errors. */
+  /** Steps in the order of the records; incomplete if there are errors. */
   steps: RouteStep[];
   errors: string[];
   warnings: string[];
 }
 
 export interface KnownRoutes {
-  /** What an equal, aborted request has made, by the index of the record. */
+  /** Routes that an equal, aborted request has made, by the index of the record. */
   readonly made: ReadonlyMap<number, Route>;
-  /** The others. */
+  /** The other routes. */
   there(): Route[];
 }
 
 const longestName = 200;
 
 /**
- * Validates all records of an import and writes nothing. The caller holds the organization lock. Names conflict with
- * those of the routes that are there, not with each other: routes of one organization may have one name. Where no record is in error, what the
- * import as a whole would be refused with is thrown: FIELD_MANAGED, naming all that is, and FORBIDDEN beyond the limit of the organization.
+ * Validates all records of an import and writes nothing. The caller holds the organization lock. Names conflict with those of existing routes, not with each other:
+ * routes of one organization may have the same name. If no record has an error, throws the error of the whole import: FIELD_MANAGED with all managed fields, or
+ * FORBIDDEN beyond the limit of the organization.
  */
 export class RouteImportPlanner {
   readonly #call: Call;
   readonly #strategy: ConflictStrategy;
   readonly #records: readonly ImportedRoute[];
   readonly #made: ReadonlyMap<number, Route>;
-  /** How many routes are there. */
+  /** Number of existing routes. */
   readonly #count: number;
-  /** The routes that are there. */
+  /** Existing routes. */
   readonly #there: ReadonlyMap<string, readonly Route[]>;
   /** Names that several records have. */
   readonly #repeated: ReadonlySet<string>;
@@ -151,8 +151,8 @@ export class RouteImportPlanner {
   }
 
   /**
-   * DUPLICATE_ROUTE where a record before makes the same connection; not with rename, either. A warning where nobody makes it: both routes are there with
-   * it, or have lost their destinations.
+   * Throws DUPLICATE_ROUTE if an earlier record makes the same connection; not with rename. Adds a warning if no record makes it: both routes exist with the
+   * connection, or have lost their destinations.
    */
   #repetition(step: Exclude<RouteStep, { status: 'skipped' }>): string[] {
     const { name, spec, status } = step;

@@ -42,7 +42,7 @@ export const notificationBody = {
   failureThreshold: specField(spec.failureThreshold, 'Consecutive failed messages, to one destination, before there is a failure alert.'),
 };
 
-/** The same fields of a record. */
+/** The notification fields of a record. */
 export const notificationRecord = {
   notifyOnFailure: shownField(spec.onFailure),
   notifyOnSuccess: shownField(spec.onSuccess),

@@ -76,7 +76,7 @@ export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter
   };
 }
 
-/** What a page needs to yield in its request, and to end with it. */
+/** Turn and signal of a call: with them a page yields between pieces, and ends with its request. */
 export function turnAndSignal({ turn, signal }: Pick<Call, 'turn' | 'signal'>): Pick<Call, 'turn' | 'signal'> {
   return { turn, signal };
 }

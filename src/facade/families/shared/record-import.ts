@@ -126,7 +126,7 @@ class RecordImport<K extends ServedKind> {
   readonly #planned = new Set<string>();
   /** How many there are with those of this import, which the caches do not show at once, or at all in a dry run. */
   #count: number;
-  /** What an equal, aborted request has made, by the index of the record. */
+  /** Objects that an equal, aborted request has made, by the index of the record. */
   #made: ReadonlyMap<number, ObjectOf<K>> = new Map();
 
   constructor(imported: Imported<K>, call: Call, write: WriteTransaction, strategy: ConflictStrategy, validateOnly: boolean) {

@@ -189,14 +189,14 @@ describe('a form that changes a record', () => {
     },
   );
 
-  test('begins without nulls, without what does not count, and with maps', () => {
+  test('a form that changes a record begins without nulls, without what does not count, and with maps', () => {
     expect(bodyOfRecord(destinations, records.http)['throttle']).toEqual({ mode: 'off' });
     expect(Object.keys(bodyOfRecord(destinations, records.s3))).not.toContain('url');
     expect(bodyOfRecord(cron, records.cron)['headers']).toEqual({ 'x-a': '1' });
     expect(bodyOfRecord(applications, records.application)['metadata']).toEqual({ region: 'eu', none: null });
   });
 
-  test('sends of an object only what differs', () => {
+  test('a form that changes a record sends of an object only what differs', () => {
     const tls = edited('http', (start) => ({ ...start, tls: { ...Object(start['tls']), caBundle: 'NEW' } }));
     expect(tls).toEqual({ patch: { tls: { caBundle: 'NEW' } }, stuck: [] });
     const paced = edited('http', (start) => ({ ...start, throttle: { mode: 'concurrency', maxConcurrency: 2 } }));
@@ -206,7 +206,7 @@ describe('a form that changes a record', () => {
     });
   });
 
-  test('sends objects whole that the API replaces, and one that is for another choice', () => {
+  test('a form that changes a record sends objects whole that the API replaces, and one that is for another choice', () => {
     expect(edited('source', (start) => without(start, 'verification', 'prefix')).patch).toEqual({
       verification: { algorithm: 'sha256', header: 'X-Sig', encoding: 'hex' },
     });
@@ -236,7 +236,7 @@ describe('a form that changes a record', () => {
     expect(gone('s3', 'config', 'prefix')).toEqual({ patch: {}, stuck: ['config.prefix'] });
   });
 
-  test('keeps an empty list apart from none, which means all', () => {
+  test('a form that changes a record keeps an empty list apart from none, which means all', () => {
     expect(edited('route', (start) => ({ ...start, notificationChannelIds: [] })).patch).toEqual({ notificationChannelIds: [] });
     expect(edited('route', (start) => without(start, 'notificationChannelIds')).patch).toEqual({ notificationChannelIds: null });
     expect(bodyOfRecord(destinations, records.http)['forwardHeaders']).toEqual([]);
@@ -261,7 +261,7 @@ describe('a form that changes a record', () => {
     expect(edited('http', (start) => ({ ...start, tls })).patch).toEqual({ tls: { clientCertificate: null, clientKey: null } });
   });
 
-  test('takes the identity of the pods in place of the keys', () => {
+  test('a form that changes a record takes the identity of the pods in place of the keys', () => {
     const identity = (start: Body): Body => ({ ...start, config: { ...Object(start['config']), identity: 'platform' } });
     expect(edited('s3', identity).patch).toEqual({ config: { identity: 'platform' } });
   });

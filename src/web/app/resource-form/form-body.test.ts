@@ -22,13 +22,13 @@ const fields: FormField[] = [
 ];
 
 describe('the body that a form sends', () => {
-  test('has no field that does not count with the value of another one, and no field of another branch', () => {
+  test('the body that a form sends has no field that does not count with the value of another one, and no field of another branch', () => {
     const body = { name: 'a', type: 's3', url: 'https://a.example', config: { path: '/', bucket: 'b' }, tls: { region: 'r' } };
     expect(sentBody(fields, body)).toEqual({ name: 'a', type: 's3', config: { bucket: 'b' }, tls: { region: 'r' } });
     expect(sentBody(fields, { name: 'a', tls: { region: 'r' } })).toEqual({ name: 'a', tls: {} });
   });
 
-  test('keeps members that the form lacks, so that the API validates them', () => {
+  test('the body that a form sends keeps members that the form lacks, so that the API validates them', () => {
     expect(sentBody(fields, { name: 'a', other: 1 })).toEqual({ name: 'a', other: 1 });
   });
 
@@ -40,7 +40,7 @@ describe('the body that a form sends', () => {
 });
 
 describe('what the API complains of', () => {
-  test('is at its field: from details, or from the message', () => {
+  test('what the API complains of is at its field: from details, or from the message', () => {
     const names = ['name', 'url', 'list'];
     const told = (message: string, details = {}) => complaintsOf({ message, details }, names);
     expect(told('', { url: ['must be a URL'] })).toEqual({ url: 'url must be a URL.' });

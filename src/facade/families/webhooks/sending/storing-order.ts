@@ -16,7 +16,7 @@ interface Stored {
   isOver: Promise<void>;
 }
 
-/** What the next event waits for. */
+/** An event of the list: the next one waits for its steps. */
 class PendingEvent {
   readonly claim = Promise.withResolvers<void>();
   readonly count = Promise.withResolvers<void>();
