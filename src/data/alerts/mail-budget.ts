@@ -24,8 +24,7 @@ export class MailBudget {
    */
   async take(org: string, count: number): Promise<{ giveBack(): Promise<void> } | null> {
     const nowMs = this.#options.clock.now();
-    const add = (more: number) =>
-      takeRequest(this.#options, `${org}:${this.#what}:${dayOf(nowMs)}`, this.perDay, { requests: more, windowMs: dayMs });
+    const add = (more: number) => takeRequest(this.#options, `${org}:${this.#what}:${dayOf(nowMs)}`, this.perDay, more, dayMs);
     if (!(await add(count)).allowed) {
       if (this.#what === 'mails') await this.#spent.note(org, nowMs);
       return null;

@@ -66,8 +66,7 @@ export class MailboxLinks {
   /** Null: the mailbox has had its links of 7 days. What is taken can be given back. Rejects when Redis does not answer. */
   async take(org: string, address: string): Promise<{ giveBack(): Promise<void> } | null> {
     const mailbox = hash('sha256', mailboxOf(address), 'hex');
-    const add = (subject: string, limit: number, links: number) =>
-      takeRequest(this.#options, subject, limit, { requests: links, windowMs: mailboxMs });
+    const add = (subject: string, limit: number, links: number) => takeRequest(this.#options, subject, limit, links, mailboxMs);
     const own = (links: number) => add(`${org}:mailbox:${mailbox}`, this.#perOrganization, links);
     const all = (links: number) => add(`mailbox:${mailbox}`, this.#ofAll, links);
     if (!(await own(1)).allowed) return null;

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import { keptPart } from '../../core/open-shares.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { namedArgument, Script } from '../../redis/script.ts';
+import { Script } from '../../redis/script.ts';
 import { hasTimedOut, redisUnavailable } from '../../redis/unavailable.ts';
 
 /** The usage of an organization or a source in its window. */
@@ -34,25 +33,15 @@ const minuteMs = 60_000;
 const pauseAfterFailureMs = 5000;
 const script = new Script(new URL('./rate-limit.lua', import.meta.url));
 
-export interface TakenRequests {
-  /** Default 1. */
-  requests?: number;
-  /** Default: a minute. */
-  windowMs?: number;
-  /** The credential of the subject that they count to: it leaves some to the others that send requests. Absent: none is counted. */
-  credential?: string | undefined;
-}
-
-/** Counts requests of `subject` against `limit` in a window, all or none, over all replicas in one call of Redis. Rejects when that fails. */
+/** Counts requests of `subject` against `limit` in a window, by default a minute, all or none, over all replicas in one call of Redis. Rejects when that fails. */
 export async function takeRequest(
   { redis, prefix, clock }: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>,
   subject: string,
   limit: number,
-  { requests = 1, windowMs = minuteMs, credential }: TakenRequests = {},
+  requests = 1,
+  windowMs = minuteMs,
 ): Promise<RateLimitState> {
-  const key = `${prefix}{rate:${subject}}`;
-  const keys = credential === undefined ? [key] : [key, `${key}:now`, `${key}:before`];
-  const reply = await script.run(redis, keys, [namedArgument({ windowMs, requests, limit, credential, keptPart })]);
+  const reply = await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs, requests, limit]);
   const [allowed, count, resetAtMs] = numbers(reply);
   const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
   return { allowed: allowed === 1, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
@@ -71,11 +60,11 @@ export class RateLimiter {
   }
 
   /** Null when Redis does not answer. */
-  async take(subject: string, limit: number, taken: TakenRequests = {}): Promise<RateLimitState | null> {
+  async take(subject: string, limit: number, requests = 1, windowMs = minuteMs): Promise<RateLimitState | null> {
     const { clock, logger } = this.#options;
     if (clock.now() < this.#pausedUntilMs) return null;
     try {
-      return await takeRequest(this.#options, subject, limit, taken);
+      return await takeRequest(this.#options, subject, limit, requests, windowMs);
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
       logger.warn({ err: error }, 'requests are not rate limited because Redis is unreachable');

@@ -43,7 +43,7 @@ const limits = {
   bytesPerCall: 4_194_304,
   /** About 5 ms of Redis. */
   weightPerCall: 128,
-  callsUnderWay: 2,
+  callsUnderWay: 8,
   waitingEvents: 10_000,
   waitingBytes: 67_108_864,
   /** Under the 2 s that the API promises. */

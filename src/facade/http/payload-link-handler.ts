@@ -71,7 +71,7 @@ export function payloadLinkHandler({ services, payloads, metrics, memory, truste
     if (clock.now() >= linked.expiresAtMs) throw new PosthornError('EXPIRED', 'The link has expired.');
     const owner = { organization: organization.id, credential: clientOf(request) };
     takeShare(open, owner, { response, ended }, 'fetches of payloads');
-    await limitRate(rateLimiter, { organization, credential: { id: owner.credential } }, { response, counted: 'fetch' });
+    await limitRate(rateLimiter, { organization }, { response, counted: 'fetch' });
     await memory.hold(owner, payloadPieceMemory, { response, ended }, hangUpSignal(response));
     await sendStreamed(response, await payloadOf(linked, payloads), 200);
   };

@@ -9,7 +9,7 @@ export type RequestClass = 'request' | 'send' | 'fetch';
 
 /**
  * Per minute and organization, all its credentials together; null: no limit. A limit per credential
- * would grow with the number of keys. One credential may use them up, but for what others ask for (`rate-limit.lua`).
+ * would grow with the number of keys.
  */
 const limits: Readonly<Record<RequestClass, Readonly<Record<Plan, number | null>>>> = {
   request: { free: 1000, starter: 1000, pro: 1000, business: 1000, enterprise: null },
@@ -19,8 +19,8 @@ const limits: Readonly<Record<RequestClass, Readonly<Record<Plan, number | null>
 
 const countedWords: Readonly<Record<RequestClass, string>> = { request: 'requests', send: 'events', fetch: 'fetches of payloads' };
 
-/** Owner of the limit, and who of its credentials asks. */
-type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'>; credential: Pick<Caller['credential'], 'id'> };
+/** Owner of the limit. */
+type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'> };
 
 const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:\/|$)/;
 
@@ -37,7 +37,7 @@ export async function limitRate(
 ): Promise<void> {
   const limit = limits[counted][caller.organization.plan];
   if (limit === null || count === 0) return;
-  const state = await rateLimiter.take(countedSubject(caller, counted), limit, { requests: count, credential: caller.credential.id });
+  const state = await rateLimiter.take(countedSubject(caller, counted), limit, count);
   if (state === null) return;
   if (response !== null) setRateLimitHeaders(response, state);
   refuseBeyond(state, `${countedWords[counted]} per minute`);
@@ -53,7 +53,7 @@ const mailTestsPerHour = 5;
 
 /** Counts a test of an e-mail channel; RATE_LIMITED beyond the limit, which no plan raises. */
 export async function limitMailTests(rateLimiter: RateLimiter, { organization }: Caller): Promise<void> {
-  const state = await rateLimiter.take(`${organization.id}:mail-tests`, mailTestsPerHour, { windowMs: hourMs });
+  const state = await rateLimiter.take(`${organization.id}:mail-tests`, mailTestsPerHour, 1, hourMs);
   if (state !== null) refuseBeyond(state, 'tests of e-mail channels per hour');
 }
 
@@ -76,9 +76,8 @@ export async function chargeWork(rateLimiter: RateLimiter, caller: Caller, reque
   const limit = limits.request[caller.organization.plan];
   if (limit === null || requests === 0) return;
   const subject = countedSubject(caller, 'request');
-  const credential = caller.credential.id;
-  const state = await rateLimiter.take(subject, limit, { requests, credential });
-  if (state?.allowed === false && state.remaining > 0) await rateLimiter.take(subject, limit, { requests: state.remaining, credential });
+  const state = await rateLimiter.take(subject, limit, requests);
+  if (state?.allowed === false && state.remaining > 0) await rateLimiter.take(subject, limit, state.remaining);
 }
 
 function countedSubject({ organization }: Counting, counted: RequestClass): string {

@@ -73,7 +73,7 @@ test.each<[Plan, number, number]>([
   await world.addOrganization(`plan-${plan}`, plan);
   const key = await world.addKey(`plan-${plan}`);
   const { client } = world.redis;
-  const counters = () => client.keys('test:{rate:*}');
+  const counters = () => client.keys('test:{rate:*');
   for (const [limit, ask] of [
     [requests, () => world.request('GET', '/api/webhook-applications', { key })],
     [events, () => world.request('POST', '/api/send-event', { key, body: { eventType: 'no.such_type', payload: 1 } })],
