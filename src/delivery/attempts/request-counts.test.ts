@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { countRequest, deliveryMetrics } from './metrics.ts';
+import { countRequest, deliveryMetrics } from '../metrics.ts';
 
 const name = 'posthorn_delivery_requests_total';
 const registry = new Registry();
