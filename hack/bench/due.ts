@@ -38,7 +38,7 @@ async function queued(org: string): Promise<number> {
 
 async function measure(laterMs: number): Promise<readonly (readonly [string, string])[]> {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
   const atMs = Date.now() + leadMs;
   await schedule('org_other', messages, atMs);
   await schedule('org_one', ofOne, atMs + laterMs);

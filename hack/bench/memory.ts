@@ -87,7 +87,7 @@ function outcomeOf(number: number, fails: boolean): Outcome {
 }
 
 try {
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const empty = await used();
   await accept(messages, () => 'dst_a');
   const queued = ((await used()) - empty) / messages;
@@ -95,12 +95,12 @@ try {
   const finished = ((await used()) - empty) / messages;
   const { findings, unfinished } = await checkShards({ redis: redis.client, prefix });
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const emptyAgain = await used();
   await accept(targets, (i) => `dst_${String(i).padStart(26, '0')}`);
   const each = ((await used()) - emptyAgain) / targets;
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const emptyOfDead = await used();
   const deadLetters = Math.ceil(messages / 10);
   await accept(deadLetters, () => 'dst_a');

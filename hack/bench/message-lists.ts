@@ -48,7 +48,7 @@ const retried: Outcome = {
 };
 
 async function fill(): Promise<void> {
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const payload = (n: number): Buffer => Buffer.from(JSON.stringify({ order: { number: n, total: n % 1000 }, text: 'x'.repeat(900) }));
   for (let done = 0; done < messages; done += atATime) {
     const sent = Array.from({ length: Math.min(atATime, messages - done) }, (_, i) => done + i);

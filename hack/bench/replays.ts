@@ -38,7 +38,7 @@ type Target = { org: string; routeId: string; destinationId: string };
 async function deadLetters({ redis, prefix }: World, target: Target, number: number, first: number): Promise<void> {
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w_bench', 1000);
+  await queue.refreshShard('w_bench', 1000);
   for (let made = 0; made < number; made += acceptedAtOnce) {
     const some = Array.from({ length: Math.min(acceptedAtOnce, number - made) }, (_, i) => {
       const { org, routeId, destinationId } = target;

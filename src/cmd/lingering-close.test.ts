@@ -69,7 +69,7 @@ describe('a refused body is read to its end', () => {
     expect(await outcome(await serve(handler), { head: closing(1_000_000), bytes: 1_000_000 })).toBe('HTTP/1.1 404');
   });
 
-  test('a refused body is read to its end of a client that sends it in chunks', async () => {
+  test('a refused body that a client sends in chunks is read to its end', async () => {
     const socket = connect(await serve(refuse), '127.0.0.1');
     ends.push(() => socket.destroy());
     socket.write(chunked);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { forms, fromOlderLayout, makeOlder } from '../../test/support/older-layout.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { agreeOnShards } from '../data/membership/shard-count.ts';
@@ -35,7 +35,7 @@ async function migrateWith(client: RedisClient): Promise<{ code: number; lines: 
   return { code: await migrateStore({ redis: client, prefix }, steps, (line) => void lines.push(line)), lines };
 }
 
-test.each<CrashPoint>(['before', 'after'])(
+test.each<CrashMoment>(['before', 'after'])(
   'A migration that dies %s any of its commands says nothing that is not so, and the next one does the rest',
   async (moment) => {
     const seen = new Set<string>();

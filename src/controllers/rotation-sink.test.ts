@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, sourceRecord } from '../../test/support/records.ts';
@@ -134,7 +134,7 @@ describe('nothing is reported', () => {
   });
 });
 
-test.each<CrashPoint>(['before', 'after'])('a rotation is one event when the leader dies %s any of its commands', async (moment) => {
+test.each<CrashMoment>(['before', 'after'])('a rotation is one event when the leader dies %s any of its commands', async (moment) => {
   await crashAtEveryCommand(redis.client, moment, {
     prepare: async () => {
       await prepared();

@@ -73,7 +73,7 @@ async function expectReady(kind: Sending): Promise<void> {
 describe.each(kindNames)('a %s', (kind) => {
   const put = kindsWithUrl[kind];
 
-  test('with an address that no delivery reaches is published, and has the reason AddressNotAllowed', async () => {
+  test('a resource with an address that no delivery reaches is published, and has the reason AddressNotAllowed', async () => {
     await start(egressOf());
     for (const host of ['169.254.169.254', '127.0.0.1', '[::1]', '10.1.2.3', 'localhost', 'LOCALHOST.', 'kubernetes.default.svc']) {
       await put(`https://${host}/hook`);

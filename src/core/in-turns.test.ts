@@ -23,12 +23,22 @@ test('others have turns of the event loop while a long list is mapped and sorted
     return i % 2 === 0 ? 2 * i : Promise.resolve(2 * i);
   });
   expect(doubled).toEqual(all.map((i) => 2 * i));
-  // 50 of 1 ms each time.
-  expect(turn.waits).toBeGreaterThan(15);
+  // A turn lasts 5 ms.
+  expect(turn.waits).toBeGreaterThan(150);
   const before = turn.waits;
   await sortInTurns(turn, all, (one, other) => {
     nowMs += 1;
     return other - one;
   });
   expect(turn.waits - before).toBeGreaterThan(50);
+});
+
+test('a list that is mapped in turns rejects with the error of an item, also while others are pending', async () => {
+  const turn = new LoopTurns().of('org_a');
+  const failing = mapInTurns(turn, [1, 2, 3], async (i) => {
+    if (i === 2) throw new Error('the second');
+    await new Promise((resolve) => setImmediate(resolve));
+    return i;
+  });
+  await expect(failing).rejects.toThrow('the second');
 });

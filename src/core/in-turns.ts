@@ -1,23 +1,35 @@
 import { inParts } from './in-parts.ts';
 import type { LoopTurn } from './loop-turns.ts';
 
-/** So many items are mapped, or ordered, before others may have a turn. */
-const atOnce = 50;
+/** So many items are ordered, or merged, before others may have a turn. */
+const orderedAtOnce = 50;
+/** Results that are waited for at a time. */
+const pendingAtOnce = 16;
 
-/** `run` of each item, in their order, for lists of any length: others have turns of the event loop between. At most 50 run at a time. */
+/**
+ * `run` of each item, in their order, for lists of any length: others have turns of the event loop between two items. At most 16 results are pending at a time.
+ * Rejects with the first error.
+ */
 export async function mapInTurns<T, R>(turn: LoopTurn, items: readonly T[], run: (item: T) => R | Promise<R>): Promise<R[]> {
   const results: R[] = [];
-  for (const part of inParts(items, atOnce)) {
-    await turn.rest();
-    results.push(...(await Promise.all(part.map(run))));
+  for (const part of inParts(items, pendingAtOnce)) {
+    const pending: Promise<R>[] = [];
+    for (const item of part) {
+      await turn.rest();
+      const result = (async () => run(item))();
+      // An error is thrown below, when those that began before have ended.
+      result.catch(() => undefined);
+      pending.push(result);
+    }
+    results.push(...(await Promise.all(pending)));
   }
   return results;
 }
 
-/** The items in the order of `compare`, as `toSorted`, in turns as `mapInTurns`. */
+/** The items in the order of `compare`, as `toSorted`, with turns of others between, as `mapInTurns`. */
 export async function sortInTurns<T>(turn: LoopTurn, items: readonly T[], compare: (one: T, other: T) => number): Promise<T[]> {
   let runs: T[][] = [];
-  for (const part of inParts(items, atOnce)) {
+  for (const part of inParts(items, orderedAtOnce)) {
     await turn.rest();
     runs.push(part.sort(compare));
   }
@@ -38,7 +50,7 @@ function* mergedInPieces<T>(ones: readonly T[], others: readonly T[], compare: (
     merged.push((isOne ? one : other) as T);
     if (isOne) i++;
     else j++;
-    if (merged.length % atOnce === 0) yield;
+    if (merged.length % orderedAtOnce === 0) yield;
   }
   return merged;
 }

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Counter } from 'prom-client';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -154,7 +154,7 @@ async function look(world: World): Promise<void> {
 }
 
 describe.each(lives)('of a process $name', ({ work }) => {
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'and dies %s any of its commands each event is stored once, and counted once',
     async (moment) => {
       let deaths = 0;

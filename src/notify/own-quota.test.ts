@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { ownEventData } from '../../test/support/own-events.ts';
@@ -170,7 +170,7 @@ describe('a step of the messages of a month', () => {
     expect(await counted()).toBe('60');
   });
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'a step of the messages of a month is reported once when the process dies %s any of its commands',
     async (moment) => {
       await crashAtEveryCommand(world.redis.client, moment, {

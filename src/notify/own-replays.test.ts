@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
@@ -147,7 +147,7 @@ describe('the end of a replay', () => {
     expect((await notedEvents()).map(({ payload }) => payload.data)).toEqual([expect.objectContaining(data)]);
   });
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'the end of a replay is one event when the process dies %s any of its commands',
     async (moment) => {
       const record = replayRecord({ slug: 'night' });
@@ -175,7 +175,7 @@ describe('the end of a replay', () => {
     },
   );
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'of one whose object is deleted is one event when the process dies %s any of its commands',
     async (moment) => {
       const endGone = (client: RedisClient) => world.parts(client, { hasOwnSource: true }).steps.endGone(org, 'w1', async () => false);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../test/support/crashing-client.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { takeOwnEvents } from '../../test/support/own-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
@@ -124,7 +124,7 @@ describe('a rotation', () => {
     expect(await redis.client.exists(rotations)).toBe(0);
   });
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'is one event when the process dies %s any of its commands, and none when it is not made',
     async (moment) => {
       const ids = async () => new Set((await noted()).map(({ id }) => id));

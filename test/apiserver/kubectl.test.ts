@@ -34,7 +34,6 @@ interface Field {
   /** In the form of kubectl explain: without marks for lists. */
   path: string;
   description: string;
-  hasFields: boolean;
 }
 
 /** Every field of a kind, at any depth. What Kubernetes describes itself is left out. */
@@ -46,7 +45,7 @@ function fieldsOf(kind: PosthornKind): Field[] {
 function fieldsIn(kind: PosthornKind, { properties = {}, description = '' }: z.output<typeof schemaOfKind>): Field[] {
   const { plural } = kinds[kind];
   const { apiVersion: _, kind: __, metadata: ___, ...own } = properties;
-  return [{ path: plural, description, hasFields: true }, ...below(own, plural)];
+  return [{ path: plural, description }, ...below(own, plural)];
 }
 
 function below(properties: unknown, path: string): Field[] {
@@ -54,7 +53,7 @@ function below(properties: unknown, path: string): Field[] {
     if (!isRecord(node)) return [];
     const inner = [node, node['items'], node['additionalProperties']].find((each) => isRecord(each) && isRecord(each['properties']));
     const fields = isRecord(inner) ? below(inner['properties'], `${path}.${name}`) : [];
-    return [{ path: `${path}.${name}`, description: String(node['description'] ?? ''), hasFields: fields.length > 0 }, ...fields];
+    return [{ path: `${path}.${name}`, description: String(node['description'] ?? '') }, ...fields];
   });
 }
 

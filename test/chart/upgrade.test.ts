@@ -163,8 +163,8 @@ test('--reuse-values and --reset-then-reuse-values keep the values of the instal
   keepsValues(deploymentThen, 'own');
   for (const [flag, what, version] of [
     ['--reset-then-reuse-values', otherChart, 'other'],
-    ['--reuse-values', chart, 'own'],
     ['--reuse-values', otherChart, 'other'],
+    ['--reuse-values', chart, 'own'],
   ] as const) {
     await upgradeAgain(what, flag);
     keepsValues(await deploymentOfApi(), version);

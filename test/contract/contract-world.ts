@@ -146,7 +146,7 @@ async function makeEndpointOfExamples({ webhooks }: FacadeWorld, org: string): P
 /** A dead letter, a delivered message and one that waits. */
 async function deliverSome(facade: FacadeWorld, org: string, destination: string): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: facade.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (const outcome of [dead, delivered, null]) {
     await facade.acceptor.accept(newEvent({ org, destinations: [destination] }));
     if (outcome !== null) await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), outcome);

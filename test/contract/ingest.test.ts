@@ -172,7 +172,7 @@ describe('what the OpenAPI document says of ingest', () => {
     expectDescribed({ status: Number(statusLine.split(' ')[1]), headers, body: JSON.parse(body) });
   });
 
-  test('what the OpenAPI document says of ingest has no code of a source that was not seen here', () => {
+  test('the OpenAPI document lists no error code of ingest that was not seen here', () => {
     const codes = operations.flatMap(({ answers }) => [...answers.values()].flatMap((answer) => answer.codes));
     const own = codes.filter((code) => Object.hasOwn(errorCodes, code) && !['BAD_REQUEST', 'HEADERS_TOO_LARGE'].includes(code));
     expect([...new Set(own)].sort()).toEqual([...seen].filter((code) => code !== 'accepted').sort());

@@ -20,7 +20,7 @@ beforeAll(async () => {
   world = await startFacadeWorld({ clock });
   org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const source = (await post('sources', { name: 'Orders' })).id;
   const good = (await post('destinations', { name: 'Good', url: 'https://good.example/' })).id;
   const bad = (await post('destinations', { name: 'Bad', url: 'https://bad.example/' })).id;

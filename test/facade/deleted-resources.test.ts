@@ -18,7 +18,7 @@ beforeAll(async () => {
   await world.addOrganization('stranger');
   stranger = await world.addKey('stranger');
   queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const source = (await world.create('sources', { name: 'Shop' })).id;
   const destination = (await world.create('destinations', { name: 'Bank', url: 'https://bank.example.com/' })).id;
   const route = (await world.create('routes', { name: 'Orders', sourceId: source, destinationIds: [destination] })).id;

@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await startFacadeWorld();
   org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   await accept('delivered', {});
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), delivered);
   await accept('failed', { sourceId: 'src_other' });

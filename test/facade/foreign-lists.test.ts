@@ -13,7 +13,7 @@ let world: FacadeWorld;
 beforeAll(async () => {
   world = await startFacadeWorld();
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const both = [
     { org: victim, sourceId: 'src_victim', route: 'rte_victim', destination: 'dst_victim' },
     { org: webhookOrganization(victim), sourceId: 'etp_victim', route: 'app_victim', destination: 'ep_victim' },

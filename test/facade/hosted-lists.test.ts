@@ -11,7 +11,7 @@ beforeAll(async () => {
   world = await startFacadeWorld();
   const org = await world.organizationId('acme');
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (let i = 0; i < 60; i++) {
     const event = newEvent({ org, destinations: ['dst_a', 'dst_b'] });
     await world.acceptor.accept(event);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await startFacadeWorld();
   const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const accept = async (status: string, changes: Parameters<typeof newEvent>[0]): Promise<void> => {
     const event = newEvent({ org, ...changes });
     await world.acceptor.accept(event);

@@ -255,7 +255,7 @@ test('a route whose patterns were not tried, or whose schema the event breaks, h
 
 test('what a transform has left out or failed on is reported', async () => {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (const [status, told] of [
     ['filtered', 'transform_filtered'],
     ['transform_failed', 'transform_failed'],

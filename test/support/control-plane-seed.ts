@@ -1,6 +1,17 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, utimesSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { filesBelow, filesDigest } from '../../hack/files-digest.ts';
@@ -28,15 +39,17 @@ export async function keptSeed({ programs, files }: SeedOf, make: () => Promise<
   if (!existsSync(seed)) {
     mkdirSync(seeds, { recursive: true });
     removeUnused();
-    const made = `${seed}.new-${process.pid}`;
+    const own = mkdtempSync(`${seed}.new-`);
+    const made = join(own, 'data');
     await copyData(await make(), made);
     for (const file of filesBelow(made)) endInHole(file);
     try {
       renameSync(made, seed);
     } catch (error) {
       // Another process may have been first.
-      rmSync(made, { recursive: true });
       if (!existsSync(seed)) throw error;
+    } finally {
+      rmSync(own, { recursive: true, force: true });
     }
   }
   const now = new Date();

@@ -59,7 +59,11 @@ export function kubernetesAssets(): string {
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { crds = false } = options;
   const programs = ['etcd', 'kube-apiserver'].map((name) => join(kubernetesAssets(), name));
-  const files = [import.meta.filename, ...(crds ? filesBelow(crdDirectory) : [])];
+  const files = [
+    import.meta.filename,
+    new URL('./control-plane-seed.ts', import.meta.url).pathname,
+    ...(crds ? filesBelow(crdDirectory) : []),
+  ];
   let first: StartedPlane | undefined;
   try {
     const seed = await keptSeed({ programs, files }, async () => {

@@ -1,13 +1,13 @@
 import type { RedisClient } from '../../src/redis/connection.ts';
 
 /** When its process dies: before the command is sent, or when its answer is lost. */
-export type CrashPoint = 'before' | 'after';
+export type CrashMoment = 'before' | 'after';
 
 /** A client whose process dies at its `nth` command. `count` returns how many were sent; `death` resolves once it has died. */
 export function crashingClient(
   redis: RedisClient,
   nth: number,
-  moment: CrashPoint,
+  moment: CrashMoment,
 ): { client: RedisClient; count: () => number; death: Promise<void> } {
   let count = 0;
   const { promise: death, resolve: die } = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ export function crashingClient(
  */
 export async function crashAtEveryCommand<T>(
   redis: RedisClient,
-  moment: CrashPoint,
+  moment: CrashMoment,
   { prepare, work, look }: { prepare(): Promise<T>; work(client: RedisClient, world: T): Promise<unknown>; look(world: T): Promise<void> },
 ): Promise<void> {
   // Scripts that are not loaded in Redis yet are commands more.

@@ -6,6 +6,6 @@ export async function emptiedQueue({ redis }: { redis: { client: RedisClient } }
   const keys = await redis.client.keys('test:{s0}:*');
   if (keys.length > 0) await redis.client.del(keys);
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   return queue;
 }

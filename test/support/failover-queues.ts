@@ -25,7 +25,7 @@ export class FailoverQueues {
 
   async begin(): Promise<void> {
     await this.#redis.flushall();
-    for (const queue of this.#queues) await queue.shardStatus('w1', 1000);
+    for (const queue of this.#queues) await queue.refreshShard('w1', 1000);
   }
 
   of(shard: number): RedisDeliveryQueue {

@@ -30,7 +30,7 @@ export function messageQueueSuite(prefix: string): MessageQueueSuite {
   afterAll(() => started.redis.stop());
   beforeEach(async () => {
     await started.redis.client.flushall();
-    await started.queue.shardStatus('w1', 64);
+    await started.queue.refreshShard('w1', 64);
   });
   return {
     get redis() {

@@ -133,7 +133,7 @@ export async function startReplayWorld(prefix: string) {
       (await allPages((page) => reader.deliveries('org_a', {}, page), 100)).filter(({ replayedFrom }) => replayedFrom !== null),
     empty: async (): Promise<void> => {
       await redis.client.flushall();
-      for (const queue of queues) await queue.shardStatus('w1', 1000);
+      for (const queue of queues) await queue.refreshShard('w1', 1000);
     },
     /** Events with a message to `dst_<shard>` each, which ends like this; ids of the messages. */
     endedMessages: async (places: readonly number[], outcome: Outcome = dead, setting: Partial<TargetSetting> = {}): Promise<string[]> => {

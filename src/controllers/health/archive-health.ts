@@ -27,17 +27,17 @@ async function check(options: ArchiveHealthOptions): Promise<void> {
     (object) => isLive(object) && (object.spec.archive !== undefined || conditionOf(object, archiving) !== undefined),
   );
   if (concerned.length === 0) return;
-  const troubles = await archiveFailures.all();
+  const failures = await archiveFailures.all();
   for (const object of concerned) {
-    const finding = object.spec.archive === undefined ? null : findingOf(troubles.get(idOf('Organization', object)), clock.now());
+    const finding = object.spec.archive === undefined ? null : findingOf(failures.get(idOf('Organization', object)), clock.now());
     const findings = { [archiving]: finding };
     if (isStale(object, findings))
       await writeHealthConditions('Organization', object, findings, { ...options, manager: 'posthorn-health' });
   }
 }
 
-function findingOf(trouble: ArchiveFailure | undefined, nowMs: number): Finding {
-  const { failing = null, lost = null } = trouble ?? {};
+function findingOf(failure: ArchiveFailure | undefined, nowMs: number): Finding {
+  const { failing = null, lost = null } = failure ?? {};
   const why = failing === null ? '' : `writes have failed since ${timestamp(failing.sinceMs)}: ${failing.message}`;
   if (lost !== null && nowMs - lost.lastMs < reportedMs) {
     const what = `${lost.messages} messages were removed before they were archived, the last at ${timestamp(lost.lastMs)}`;

@@ -53,7 +53,7 @@ async function status(kind: 'Route' | 'Destination', type: string): Promise<stri
 /** Opens the circuit of (route, destination), or of another target, by a failed attempt. */
 async function open(target: { org: string; route: string; destination: string } = ids): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
   const event = newEvent({ destinations: [target.destination] });
   const targets = event.targets.map((each) => ({ ...each, routeId: target.route }));
   await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept({ ...event, org: target.org, targets });

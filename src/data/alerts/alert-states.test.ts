@@ -30,7 +30,7 @@ beforeEach(async () => {
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   states = new AlertStates({ redis: redis.client, prefix, windowMs });
   acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
-  await queue.shardStatus('w', 64);
+  await queue.refreshShard('w', 64);
 });
 
 const rules = (overrides: Partial<AlertRules> = {}): AlertRules => ({
@@ -104,11 +104,11 @@ describe('the log', () => {
       jobs.map((job) => ({ job, outcome: { type: 'delivered', attempt: attempt(true) }, maxAttempts: null })),
     );
     expect(answer.hasEnds).toBe(true);
-    expect((await queue.shardStatus('w', 64)).hasEnds).toBe(true);
+    expect((await queue.refreshShard('w', 64)).hasEnds).toBe(true);
     const { entries = [] } = (await states.read(0, 'reader')) ?? {};
     expect(entries).toEqual([expect.objectContaining({ kind: 's', count: 3, routeId: 'rte_a', destinationId: 'dst_a' })]);
     await states.forget(0, entries);
-    expect((await queue.shardStatus('w', 64)).hasEnds).toBe(false);
+    expect((await queue.refreshShard('w', 64)).hasEnds).toBe(false);
   });
 
   test('the log is read by one reader at a time, and by another when that one is gone', async () => {

@@ -146,7 +146,7 @@ test.each([false, true])(
   async (isFolded) => {
     const [queue] = queues;
     if (queue === undefined) throw new Error('there is no queue');
-    await queue.shardStatus('w1', 1000);
+    await queue.refreshShard('w1', 1000);
     await deliver(2, { type: 'retry', attempt: failure, delayMs: 0 });
     await queue.promote();
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 2), { type: 'retry', attempt: failure, delayMs: 60_000 });
@@ -240,7 +240,7 @@ describe('what waits', () => {
   test('what waits is counted per target, whatever of it becomes due with others', async () => {
     const [queue] = queues;
     if (queue === undefined) throw new Error('there is no queue');
-    await queue.shardStatus('w1', 1000);
+    await queue.refreshShard('w1', 1000);
     for (let i = 0; i < 3; i++) await acceptor.accept(newEvent({ destinations: ['dst_0', 'dst_1'] }));
     const jobs = await takeFrom(queue, 'w1', 6);
     const dueAtOnce = { dst_0: 1, dst_1: 2 };
@@ -279,7 +279,7 @@ test('a series of a source has the deliveries of its routes, unless their target
   await acceptor.accept(newEvent({ targets }));
   const [queue] = queues;
   if (queue === undefined) throw new Error('there is no queue');
-  await queue.shardStatus('w1', 10_000);
+  await queue.refreshShard('w1', 10_000);
   for (let open = targets.length; open > 0; ) {
     const jobs = await takeFrom(queue, 'w1', Math.min(open, 64));
     await settleAll(queue, 'w1', jobs, delivered);

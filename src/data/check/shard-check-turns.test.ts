@@ -24,7 +24,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
 });
 
 /** The messages of one target. */

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
   const accept = async (): Promise<string> => {
     const event = newEvent();
     await acceptor.accept(event);
@@ -118,7 +118,7 @@ describe('a message on its way to another shard', () => {
 
   beforeEach(async () => {
     await redis.client.flushall();
-    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).shardStatus('w1', 64);
+    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).refreshShard('w1', 64);
     const event = eventForShards([0]);
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
     const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };

@@ -30,8 +30,8 @@ const recount = (): Promise<number> => recountUnfinished({ redis: redis.client, 
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w1', 64);
-  await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).refreshShard('w1', 64);
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   await acceptor.accept(newEvent({ destinations: ['dst_a', 'dst_b'] }));
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -44,7 +44,7 @@ async function run(client: RedisClient, process: string, { slotsMs, given }: Wor
 
 const slotOf = ({ jobId, slotMs }: CronRun): string => `${jobId} ${slotMs}`;
 
-test.each<CrashPoint>(['before', 'after'])(
+test.each<CrashMoment>(['before', 'after'])(
   'a process that schedules and makes runs and dies %s any of its commands leaves each slot to be made at most once, and the newest of a job not left out',
   async (moment) => {
     let deaths = 0;

@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
 });
 
 /** The rows that `act` has written. */

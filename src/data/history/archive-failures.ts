@@ -32,11 +32,11 @@ export class ArchiveFailures {
       const keys = shardKeys(this.#prefix, shard);
       for (const org of await this.#redis.smembers(keys.archiveFailures).catch(throwUnavailable)) {
         const [since, message, lost, lostAt] = await this.#redis.hmget(keys.archive(org), ...names).catch(throwUnavailable);
-        const trouble: ArchiveFailure = {
+        const failure: ArchiveFailure = {
           failing: since == null ? null : { sinceMs: Number(since), message: message ?? '' },
           lost: lost == null ? null : { messages: Number(lost), lastMs: Number(lostAt) },
         };
-        found.set(org, joined(found.get(org), trouble));
+        found.set(org, joined(found.get(org), failure));
       }
     }
     return found;

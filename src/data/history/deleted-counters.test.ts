@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
 });
 
 const sharedLimiter = { id: 'app_a', revision: 1, windows: [{ ms: 1000, most: 1000 }] };

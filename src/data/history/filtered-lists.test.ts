@@ -49,7 +49,7 @@ class World {
   }
 
   async fill(): Promise<void> {
-    for (const queue of this.#queues) await queue.shardStatus('w1', 1000);
+    for (const queue of this.#queues) await queue.refreshShard('w1', 1000);
     for (const org of ['org_a', webhookOrganization('org_a')]) {
       for (const shard of this.#queues.keys()) {
         const send = async (rare: Rare) => this.#note(org, rare, await this.#send(org, shard, rare));

@@ -74,7 +74,7 @@ async function fill(redis: RedisClient): Promise<Payloads> {
   const random = numbers(17);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock });
-  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  for (const queue of queues) await queue.refreshShard('w1', 1000);
   const began = (): number => Date.now() + random(100) * 1000;
   const failure = (): NewAttempt => {
     const errorType = errors[random(errors.length)] ?? 'timeout';

@@ -98,7 +98,7 @@ class World {
   }
 
   async begin(): Promise<void> {
-    await this.#queue.shardStatus('w1', 1000);
+    await this.#queue.refreshShard('w1', 1000);
     await this.#archive.set(org, 'dst_w');
     // One that is never written, and holds up no other.
     await this.#archive.set('org_b', 'dst_w');

@@ -17,7 +17,7 @@ const suite = clusterSuite();
 test('messages of an event are cancelled in a Cluster, whichever shards they are in; those that are not made yet have no id', async () => {
   const { redis } = suite;
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  for (const queue of queues) await queue.refreshShard('w1', 1000);
   const canceller = new RedisMessageCanceller({ redis, prefix, shards: () => shards });
   const reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
   const event = eventForShards(Array.from({ length: shards }, (_, shard) => shard));

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
 });
 
 async function accept(count = 1, changes: Parameters<typeof newEvent>[0] = {}): Promise<string[]> {
@@ -126,7 +126,7 @@ const waits: Record<string, () => Promise<string>> = {
     const [id = ''] = await accept();
     await take();
     await queue.reclaim(['w1']);
-    await queue.shardStatus('w1', 1000);
+    await queue.refreshShard('w1', 1000);
     return id;
   },
   'as a replay': async () => {
@@ -312,7 +312,7 @@ test('cancels that race with workers leave each message ended once', async () =>
   const ids = await accept(200);
   await take();
   await queue.reclaim(['w1']);
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const results = new Map<string, string | undefined>();
   const cancels = async (): Promise<void> => {
     for (let k = 0; k < ids.length; k += 5) {

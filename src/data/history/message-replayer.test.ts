@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
@@ -46,7 +46,7 @@ const finish = () => new IntentFinisher({ redis: redis.client, prefix, clock: sy
 /** Dead letters by their shards: two in the first and one in the second. */
 async function deadLetters(places = [0, 0, 1]): Promise<string[]> {
   await redis.client.flushall();
-  for (const queue of queues) await queue.shardStatus('w1', 10_000);
+  for (const queue of queues) await queue.refreshShard('w1', 10_000);
   const event = newWebhookEvent(account, []);
   event.targets = places.map((shard, i) => ({
     messageId: newTimedId('msg_', shard, event.receivedAtMs),
@@ -99,7 +99,7 @@ const operations: [string, (client: RedisClient, ids: string[]) => Promise<unkno
 ];
 
 describe.each(operations)('%s', (_, work, wanted) => {
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'is not begun, or finished by another with an exact count, when the process dies %s any of its commands',
     async (moment) => {
       const ends = new Set<string>();
@@ -119,7 +119,7 @@ describe.each(operations)('%s', (_, work, wanted) => {
 });
 
 describe('an equal request with the same mark', () => {
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'replays once and has the first answer, when the process of the first dies %s any of its commands',
     async (moment) => {
       const work = (client: RedisClient, ids: string[]) => replayerOn(client).replayMany(org, ids, { monthlyMessages, mark: 'mark' });

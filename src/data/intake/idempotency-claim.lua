@@ -70,6 +70,10 @@ for _ = 1, 8 do
   end
   forget(oldest[1])
 end
+if redis.call('ZCARD', order) == 0 then
+  -- A process of the release before forgets keys without their owners.
+  redis.call('DEL', KEYS[4])
+end
 local free = claim.max_bytes - bytes()
 if not stored and (free <= 0 or free <= claim.max_bytes * claim.kept_part and answer_owners.bytes_of(claim.credential) >= free) then
   local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')

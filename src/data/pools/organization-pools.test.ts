@@ -23,7 +23,7 @@ beforeAll(() => {
   queue = new RedisDeliveryQueue({ ...options, pool: 'x' });
   runs = { here: new CronRuns(options), there: new CronRuns({ ...options, pool: 'x' }) };
 });
-beforeEach(() => queue.shardStatus('w@x', 64));
+beforeEach(() => queue.refreshShard('w@x', 64));
 
 async function accept(count: number, org = 'org_a', destinations = ['dst_a']): Promise<void> {
   for (let k = 0; k < count; k++) await world.acceptor.accept({ ...newEvent({ destinations }), org });

@@ -15,7 +15,7 @@
 --   where the filters of some routes are not met the text of these results (../shard/packed-results.ts), and the routes, separated by blanks;
 --   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
 --     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
--- Reply: the text `full` when too much memory is in use (shard-status.lua); else per event: 1 stored, or its entries in the
+-- Reply: the text `full` when too much memory is in use (refresh-shard.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
 -- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what is in its way.
 -- @include "includes/account.lua"

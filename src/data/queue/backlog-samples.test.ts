@@ -39,13 +39,13 @@ async function repeat(step: () => Promise<boolean>): Promise<void> {
 describe('a sample of the backlogs', () => {
   test('a sample of the backlogs is due once in five minutes, and taken by one worker', async () => {
     await accept('org_a', 'dst_a', 3);
-    expect((await queue.shardStatus('w1', 1)).isSampleDue).toBe(true);
+    expect((await queue.refreshShard('w1', 1)).isSampleDue).toBe(true);
     await Promise.all(Array.from({ length: 5 }, () => queue.sampleBacklogs()));
-    expect((await queue.shardStatus('w2', 1)).isSampleDue).toBe(false);
+    expect((await queue.refreshShard('w2', 1)).isSampleDue).toBe(false);
     expect(await samplesOf('')).toEqual({ n: '1' });
     expect(await sampledBacklogs('org_a')).toEqual({ '*': 3, '1': 3 });
     await redis.client.hset(`${base}ctl`, hashFields.control.sampledPeriod, '1');
-    expect((await queue.shardStatus('w2', 1)).isSampleDue).toBe(true);
+    expect((await queue.refreshShard('w2', 1)).isSampleDue).toBe(true);
   });
 
   test('a sample of the backlogs has what is under way, what is to be tried again and what is paused', async () => {

@@ -142,7 +142,7 @@ class Run {
       }
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
-        await this.#queue.shardStatus(action.worker, 64);
+        await this.#queue.refreshShard(action.worker, 64);
         for (const job of this.#known.get(action.worker)?.values() ?? []) this.#zombies.push({ worker: action.worker, job });
         this.#known.get(action.worker)?.clear();
         return;

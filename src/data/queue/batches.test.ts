@@ -141,9 +141,9 @@ test('members of an ended batch follow in steps, made by any worker', async () =
   const ids = await accept(1000);
   await settleAll(suite.queue, 'w1', await take(), delivered);
   expect(await suite.queue.endBatches()).toMatchObject({ hasEndedBatches: true });
-  expect(await suite.queue.shardStatus('w2', 64)).toMatchObject({ hasEndedBatches: true });
+  expect(await suite.queue.refreshShard('w2', 64)).toMatchObject({ hasEndedBatches: true });
   await endAll();
-  expect(await suite.queue.shardStatus('w2', 64)).toMatchObject({ hasEndedBatches: false });
+  expect(await suite.queue.refreshShard('w2', 64)).toMatchObject({ hasEndedBatches: false });
   expect(await view(ids.at(-1))).toMatchObject({ status: 'delivered' });
 });
 

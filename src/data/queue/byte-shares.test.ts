@@ -146,7 +146,7 @@ describe('with Redis', () => {
     expect(await redis.client.exists(shardKeys(prefix, 0).event(refused.id.slice(6)))).toBe(0);
     expect(await outcomes([stored, refused])).toEqual([false, 'QUEUE_FULL']);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     await settleEverything(queue, 'w1');
     expect((await figures()).byAccount.size).toBe(0);
     await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -175,7 +175,7 @@ describe('with Redis', () => {
     const first = eventOf('org_a');
     await outcomes([first]);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
     await outcomes(Array.from({ length: 30 }, () => eventOf('org_a')));
     const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes });
@@ -189,7 +189,7 @@ describe('with Redis', () => {
     const message = events[said.indexOf(true)]?.targets[0]?.messageId ?? '';
     const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: lenientClock, shards: () => 4, memoryLimitBytes });
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     await settleEverything(queue, 'w1');
     expect(await redis.client.hget(shardKeys(prefix, 0).declared[0], 'over')).toBe('org_a');
     await expect(replayer.replay('org_a', message)).resolves.toMatch(/^msg_/);
@@ -200,7 +200,7 @@ describe('with Redis', () => {
     await outcomes(Array.from({ length: 30 }, () => eventOf('org_a')));
     expect((await figures()).over).toBe(1);
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     await settleEverything(queue, 'w1');
     expect((await figures()).over).toBe(0);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
 import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
@@ -47,14 +47,14 @@ async function deliverAll(events: readonly NewEvent[]): Promise<Map<string, bool
   return found;
 }
 
-test.each<CrashPoint>(['before', 'after'])(
+test.each<CrashMoment>(['before', 'after'])(
   'Of a process that dies %s any of its commands while it stores or carries payloads in chunks no event has a part of one, and no chunk stays for ever',
   async (moment) => {
     let deaths = 0;
     await crashAtEveryCommand(redis.client, moment, {
       prepare: async () => {
         await redis.client.flushall();
-        for (const shard of every) await queueOf(shard).shardStatus('w1', 1000);
+        for (const shard of every) await queueOf(shard).refreshShard('w1', 1000);
         return [[0, 1], [0]].map((targets) => ({ ...eventForShards(targets), payload: largePayload(mebibyte + 100) }));
       },
       work: async (client, [first, second]) => {

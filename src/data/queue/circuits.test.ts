@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
 });
 
 /** The first target of the shard with a circuit of this setting, made by a message that is delivered. */
@@ -80,7 +80,7 @@ test('the scripts move a circuit as the state machine says', async () => {
       fc.array(step, { maxLength: 25, size: 'max' }),
       async (setting, steps) => {
         await redis.client.flushall();
-        await queue.shardStatus('w1', 1000);
+        await queue.refreshShard('w1', 1000);
         await makeTarget(setting);
         let expected: Circuit = newCircuit;
         for (const each of steps) {

@@ -128,7 +128,7 @@ class Run {
       case 'adopt':
         return await this.#adopt(action.worker);
       case 'heartbeat': {
-        const { held } = await this.#queueOf(action.worker).shardStatus(action.worker, 64);
+        const { held } = await this.#queueOf(action.worker).refreshShard(action.worker, 64);
         expect(held).toBe([...this.#held.values()].filter((each) => each.worker === action.worker).length);
         return;
       }
@@ -317,7 +317,7 @@ class Run {
       this.#places.set(each.messageKey, 'queued');
       this.#endNoted(each.messageKey);
     }
-    await this.#queueOf(name).shardStatus(name, 64);
+    await this.#queueOf(name).refreshShard(name, 64);
     if (this.#expired.size > 0) await this.#promote();
   }
 

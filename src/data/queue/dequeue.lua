@@ -468,10 +468,14 @@ local is_done, trouble = pcall(give_turns)
 if not is_done then
   for k = reading.done + 1, #reading.entries do
     local lane, entry = reading.entries[k][1], reading.entries[k][2]
-    local attempts = redis.pcall('HGET', P .. 'm:' .. entry[2][2], F.message.attempts)
+    local key = P .. 'm:' .. entry[2][2]
     -- One that has moved is in the lane no more.
     if #call('XRANGE', P .. 'w:' .. lane, entry[1], entry[1]) > 0 then
-      count_status(reading.org, waiting_letter(not failed(attempts) and attempts or '0'), 'a')
+      local status = redis.pcall('HGET', key, F.message.status)
+      if status == 'p' or status == 'r' then
+        call('HSET', key, F.message.status, 'a')
+        count_status(reading.org, status, 'a')
+      end
       note_held(lane, entry)
     end
   end

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
 });
 const accept = async (org: string, { bytes = 1000, destinations = ['dst_a'] } = {}): Promise<NewEvent> => {
   const event = { ...newEvent({ destinations, id: newTimedId('evt_', 0, Date.now()) }), org, payload: Buffer.alloc(bytes, 'x') };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -44,7 +44,7 @@ async function destinationsOfMessages(): Promise<string[]> {
 }
 
 describe('an event whose further targets are found by a process', () => {
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'that dies %s any of its commands gets one message for each of them from the next one',
     async (moment) => {
       const carryWith = (client: RedisClient) => new OutboxCarrier({ redis: client, prefix, findFurther });
@@ -54,7 +54,7 @@ describe('an event whose further targets are found by a process', () => {
         prepare: async () => {
           await redis.client.flushall();
           for (let shard = 0; shard < shards; shard++)
-            await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).shardStatus('w1', 1000);
+            await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).refreshShard('w1', 1000);
           await acceptOnly(redis.client, prefix, { ...eventForShards([0, 1]), further: { from: 0, end: furtherCount } });
         },
         work: (client) => carryWith(client).carry(0),

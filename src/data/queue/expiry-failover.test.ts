@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
@@ -107,7 +107,7 @@ test('messages that go through the outbox expire where they are made, those that
 });
 
 describe('a process that', () => {
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'ends messages that have expired, and dies %s any of its commands, leaves each in one place, and the next one ends it',
     async (moment) => {
       let deaths = 0;
@@ -133,7 +133,7 @@ describe('a process that', () => {
     },
   );
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'carries messages to another shard, and dies %s any of its commands, loses no time of theirs',
     async (moment) => {
       await crashAtEveryCommand(suite.redis.client, moment, {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { FailoverQueues } from '../../../test/support/failover-queues.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
@@ -27,7 +27,7 @@ const queueOf = (client: RedisClient, shard: number) => new RedisDeliveryQueue({
 /** One message is queued, one waits for an hour for its next attempt. */
 async function prepare(): Promise<NewEvent[]> {
   await redis.client.flushall();
-  for (let shard = 0; shard < shards; shard++) await queueOf(redis.client, shard).shardStatus('w1', 1000);
+  for (let shard = 0; shard < shards; shard++) await queueOf(redis.client, shard).refreshShard('w1', 1000);
   const events = [eventForShards([0]), eventForShards([0])];
   const [waiting, queued] = events;
   if (waiting === undefined || queued === undefined) throw new Error('there are no events');
@@ -70,7 +70,7 @@ const leaves: Record<string, Leave> = {
 
 describe.each(Object.entries(leaves))('what a process moves on from a destination that %s', (_, leave) => {
   describe.each(ways)('to one %s', (_, spare) => {
-    test.each<CrashPoint>(['before', 'after'])('and dies %s any of its commands is in one place, and arrives once', async (moment) => {
+    test.each<CrashMoment>(['before', 'after'])('and dies %s any of its commands is in one place, and arrives once', async (moment) => {
       let deaths = 0;
       await crashAtEveryCommand(redis.client, moment, {
         prepare,
@@ -120,7 +120,7 @@ describe('a message that a failover destination in another shard has refused', (
     return queues;
   }
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'arrives there once, when a process dies %s any of the commands of asking and moving',
     async (moment) => {
       let deaths = 0;

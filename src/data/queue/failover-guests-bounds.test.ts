@@ -31,7 +31,7 @@ async function reads(step: () => Promise<unknown>): Promise<number> {
 async function visits(): Promise<number[]> {
   const counts: number[] = [];
   do counts.push(await reads(() => suite.queues.take(0)));
-  while ((await suite.queues.of(0).shardStatus('w1', 1000)).hasReadyWork && counts.length < 200);
+  while ((await suite.queues.of(0).refreshShard('w1', 1000)).hasReadyWork && counts.length < 200);
   return counts;
 }
 

@@ -112,7 +112,7 @@ class Run {
       }
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
-        await this.#queue.shardStatus(action.worker, 64);
+        await this.#queue.refreshShard(action.worker, 64);
         this.#zombies.push(...this.#held.filter((each) => each.worker === action.worker));
         this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => each.worker !== action.worker));
         return;

@@ -249,17 +249,17 @@ describe('a Redis that is getting full', () => {
   test('a Redis that is getting full refuses events above 80 % of the limit and takes them again below 75 %, while deliveries continue', async () => {
     await suite.acceptor.accept(newEvent());
     const full = limited(Math.floor((await usedBytes()) / 0.9));
-    expect((await full.shardStatus('w1', 64)).memoryShare).toBeGreaterThan(0.8);
+    expect((await full.refreshShard('w1', 64)).memoryShare).toBeGreaterThan(0.8);
     await expect(suite.acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
     expect(await settle(await dequeue(), delivered)).toEqual([true]);
-    await limited(Math.floor((await usedBytes()) / 0.77)).shardStatus('w1', 64);
+    await limited(Math.floor((await usedBytes()) / 0.77)).refreshShard('w1', 64);
     await expect(suite.acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await limited(Math.floor((await usedBytes()) / 0.5)).shardStatus('w1', 64);
+    await limited(Math.floor((await usedBytes()) / 0.5)).refreshShard('w1', 64);
     await suite.acceptor.accept(newEvent());
   });
 
   test('a Redis that is getting full has no share without a limit', async () => {
-    expect((await suite.queue.shardStatus('w1', 64)).memoryShare).toBeNull();
+    expect((await suite.queue.refreshShard('w1', 64)).memoryShare).toBeNull();
   });
 
   test('a Redis that is getting full says after each step of pruning how full it is', async () => {

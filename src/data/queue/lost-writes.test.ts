@@ -25,7 +25,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard })) as typeof queues;
   carrier = new OutboxCarrier({ redis: redis.client, prefix });
-  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  for (const queue of queues) await queue.refreshShard('w1', 1000);
 });
 
 /** Copies shard 0. Returns what puts it back, as a failover does to a replica that lacks the last writes. */

@@ -227,7 +227,7 @@ class Run {
       const { settled } = await this.#queue.settle(name, [{ job, outcome: delivered, maxAttempts: null }]);
       expect(settled).toEqual([false]);
     }
-    await this.#queue.shardStatus(name, 64);
+    await this.#queue.refreshShard(name, 64);
   }
 
   async #inOrderOfLanes(jobs: readonly Job[]): Promise<Job[]> {
@@ -259,7 +259,7 @@ async function runOf(inOrder: boolean, steps: readonly Step[]): Promise<Run> {
   await redis.client.flushall();
   const run = new Run(inOrder);
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  for (const name of workers) await queue.shardStatus(name, 64);
+  for (const name of workers) await queue.refreshShard(name, 64);
   for (const action of steps) {
     await run.take(action);
     await run.check();

@@ -15,7 +15,7 @@ export function shardHints(reply: unknown): ShardHints {
   };
 }
 
-/** Reads the reply of `shard-status.lua`. */
+/** Reads the reply of `refresh-shard.lua`. */
 export function shardState(reply: unknown): ShardState {
   const [hints, marker, held, overdue, paused, permille, tallies, sample] = list(reply);
   return {

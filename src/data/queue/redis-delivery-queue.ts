@@ -44,7 +44,7 @@ const scripts = {
   output: script('output'),
   promote: script('promote'),
   reclaim: script('reclaim'),
-  shardStatus: script('shard-status'),
+  refreshShard: script('shard-status'),
   configure: script('configure'),
   sharedLimit: script('shared-limit'),
   targets: script('targets'),
@@ -220,10 +220,10 @@ export class RedisDeliveryQueue {
   }
 
   /** `totalSlots`: what all living workers of the pool can do at a time. */
-  async shardStatus(worker: string, totalSlots: number): Promise<ShardState> {
+  async refreshShard(worker: string, totalSlots: number): Promise<ShardState> {
     const own = { pool: this.#poolSuffix, memoryLimit: this.#memoryLimit, tallyMs: this.#tallyMs };
-    const tended = namedArgument({ id: worker, totalSlots, marker: randomBytes(9).toString('base64url'), ...own });
-    return shardState(await this.#run(scripts.shardStatus, [tended]));
+    const argument = namedArgument({ id: worker, totalSlots, marker: randomBytes(9).toString('base64url'), ...own });
+    return shardState(await this.#run(scripts.refreshShard, [argument]));
   }
 
   /** Puts the setting of a target in force; returns whether messages that are to move on wait for their next attempt. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -97,7 +97,7 @@ const deliver: Life = {
     acknowledged.add(second);
     for (const shard of [0, 1]) {
       const queue = queueOf(shard);
-      await queue.shardStatus('w1', 1000);
+      await queue.refreshShard('w1', 1000);
       await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), retried);
       await queue.promote();
       await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), shard === 0 ? delivered : dead);
@@ -313,7 +313,8 @@ async function storedOf(events: readonly NewEvent[]): Promise<NewEvent[]> {
 
 async function prepared(life: Life): Promise<World> {
   await redis.client.flushall();
-  for (let shard = 0; shard < shards; shard++) await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).shardStatus('w1', 1000);
+  for (let shard = 0; shard < shards; shard++)
+    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard }).refreshShard('w1', 1000);
   const events = await life.prepare();
   return { events, acknowledged: new Set(await storedOf(events)), objects: new Map() };
 }
@@ -337,7 +338,7 @@ async function finish({ events, objects }: World): Promise<number> {
   const ended = await endedOf(events);
   for (const [shard, queue] of queues.entries()) {
     while ((await queue.reclaim(['w0', 'w1'])).hasMore);
-    await queue.shardStatus('w2', 1000);
+    await queue.refreshShard('w2', 1000);
     await new OutboxCarrier({ redis: redis.client, prefix }).carry(shard);
   }
   for (let round = 0; (await check()).unfinished > 0; round++) {
@@ -364,7 +365,7 @@ async function finish({ events, objects }: World): Promise<number> {
 }
 
 describe.each(lives)('what is left by a process $name', (life) => {
-  test.each<CrashPoint>(['before', 'after'])('and dies %s any of its commands is in one place, and ends once', async (moment) => {
+  test.each<CrashMoment>(['before', 'after'])('and dies %s any of its commands is in one place, and ends once', async (moment) => {
     let deaths = 0;
     await crashAtEveryCommand(redis.client, moment, {
       prepare: () => prepared(life),

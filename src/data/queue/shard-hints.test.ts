@@ -51,7 +51,7 @@ const calls: [name: string, call: (of: RedisDeliveryQueue) => Promise<ShardHints
   ['dequeue', (of) => of.dequeue('w1', 1)],
   ['settle', (of) => of.settle('w1', [])],
   ['promote', (of) => of.promote()],
-  ['shardStatus', (of) => of.shardStatus('w1', 64)],
+  ['refreshShard', (of) => of.refreshShard('w1', 64)],
   ['endBatches', (of) => of.endBatches()],
   ['drop', (of) => of.drop({ target: unknown, ...nothingGone })],
   ['dropRetries', (of) => of.dropRetries([], '0')],
@@ -119,20 +119,20 @@ describe('entries of the outbox are reported', () => {
   });
 });
 
-test('an ended batch is reported by settle, by shardStatus, and by endBatches until its members have followed', async () => {
+test('an ended batch is reported by settle, by refreshShard, and by endBatches until its members have followed', async () => {
   await taken({}, 1).then((jobs) => settleAll(suite.queue, 'w1', jobs, delivered));
   const [target = unknown] = await targets();
   await suite.queue.configure(target, targetSetting({ revision: '2', batch: { ...batch, records: 201 } }));
   for (let k = 0; k < 201; k++) await accept();
   const { jobs } = await suite.queue.dequeue('w1', 1);
   expect(await settle(jobs, delivered)).toMatchObject({ hasEndedBatches: true });
-  expect(await suite.queue.shardStatus('w1', 64)).toMatchObject({ hasEndedBatches: true });
+  expect(await suite.queue.refreshShard('w1', 64)).toMatchObject({ hasEndedBatches: true });
   expect([(await suite.queue.endBatches()).hasEndedBatches, (await suite.queue.endBatches()).hasEndedBatches]).toEqual([true, false]);
 });
 
-test('ends for the alerts are reported by settle, by shardStatus, by a dequeue without jobs, and by endBatches', async () => {
+test('ends for the alerts are reported by settle, by refreshShard, by a dequeue without jobs, and by endBatches', async () => {
   expect(await settle(await taken({ hasAlerts: true }), delivered)).toMatchObject({ hasEnds: true });
-  expect(await suite.queue.shardStatus('w1', 64)).toMatchObject({ hasEnds: true });
+  expect(await suite.queue.refreshShard('w1', 64)).toMatchObject({ hasEnds: true });
   expect(await suite.queue.dequeue('w1', 1)).toMatchObject({ jobs: [], hasEnds: true });
   const [target = unknown] = await targets();
   await suite.queue.configure(target, targetSetting({ revision: '2', hasAlerts: true, batch }));

@@ -115,7 +115,7 @@ class Run {
   #hasPruned = false;
 
   async begin(): Promise<void> {
-    for (const queue of this.#queues) await queue.shardStatus('w1', 1000);
+    for (const queue of this.#queues) await queue.refreshShard('w1', 1000);
   }
 
   async take(action: Step): Promise<void> {

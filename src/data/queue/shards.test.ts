@@ -38,7 +38,7 @@ beforeEach(async () => {
   queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
   carrier = new OutboxCarrier({ redis: redis.client, prefix });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
-  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  for (const queue of queues) await queue.refreshShard('w1', 1000);
 });
 afterEach(async () => {
   expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
@@ -88,12 +88,12 @@ describe('an event for several shards', () => {
     const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     expect(await take(1)).toEqual([]);
-    expect(await queues[0]?.shardStatus('w1', 1000)).toMatchObject({ hasOutbox: false });
+    expect(await queues[0]?.refreshShard('w1', 1000)).toMatchObject({ hasOutbox: false });
     const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
     await redis.client.xdel(`${prefix}{s0}:out`, entry);
     const older = fields.map((value, i) => (fields[i - 1] === hashFields.outbox.sinceMs ? String(Number(value) - 3000) : value));
     await redis.client.xadd(`${prefix}{s0}:out`, '999999-1', ...older);
-    expect(await queues[0]?.shardStatus('w1', 1000)).toMatchObject({ hasOutbox: true });
+    expect(await queues[0]?.refreshShard('w1', 1000)).toMatchObject({ hasOutbox: true });
     await carrier.carry(0);
     expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId, eventId: event.id }]);
   });

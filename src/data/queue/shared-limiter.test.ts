@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queues[0]?.shardStatus('w0', 1000);
+  await queues[0]?.refreshShard('w0', 1000);
 });
 
 interface Given {

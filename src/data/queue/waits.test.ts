@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w', 64);
+  await queue.refreshShard('w', 64);
 });
 
 async function accept(): Promise<string> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { dead, delivered } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import { RedisUnavailableError } from '../../core/redis-unavailable-error.ts';
@@ -92,7 +92,7 @@ describe('a replay', () => {
     expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 5, delivered: 3, failed: 1, endedOtherwise: 1 });
   });
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'is completed with exact counts by another process when its own dies %s any of its commands',
     async (moment) => {
       const record = replayRecord();

@@ -24,7 +24,7 @@ test('messages to the endpoints of one application are replayed in a Cluster, wh
   const { redis } = suite;
   const org = webhookOrganization('org_a');
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
-  for (const queue of queues) await queue.shardStatus('w1', 1000);
+  for (const queue of queues) await queue.refreshShard('w1', 1000);
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards });
   for (const application of ['app_a', 'app_b']) {
     const event = newWebhookEvent('org_a', []);

@@ -73,7 +73,7 @@ describe.each([
     acceptor = new RedisMessageAcceptor({ redis, prefix, clock: lenientClock, shards: () => shards });
     reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
     carrier = new OutboxCarrier({ redis, prefix });
-    for (const queue of queues) await queue.shardStatus('w1', 1000);
+    for (const queue of queues) await queue.refreshShard('w1', 1000);
   });
   afterEach(async () => {
     expect((await checkShards({ redis, prefix, shards })).findings).toEqual([]);

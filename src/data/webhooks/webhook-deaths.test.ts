@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
@@ -80,7 +80,7 @@ const writes: [string, (client: RedisClient, endpoint: WebhookEndpoint) => Promi
 
 test.each(writes.flatMap(([name, work, done]) => (['before', 'after'] as const).map((moment) => [name, moment, work, done] as const)))(
   '%s is done or not when the process dies %s any of its commands, and done once when it is sent again',
-  async (_, moment: CrashPoint, work, done) => {
+  async (_, moment: CrashMoment, work, done) => {
     await crashAtEveryCommand(redis.client, moment, {
       prepare,
       work,

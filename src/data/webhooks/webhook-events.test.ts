@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  for (const queue of queues) await queue.shardStatus('w1', 10_000);
+  for (const queue of queues) await queue.refreshShard('w1', 10_000);
 });
 
 const part: WebhookEventPart = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type CrashPoint, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
+import { type CrashMoment, crashAtEveryCommand } from '../../../test/support/crashing-client.ts';
 import { lenientClock } from '../../../test/support/lenient-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -70,7 +70,7 @@ test('an organization that is purged leaves nothing of its webhooks, and the oth
   expect(await redis.client.zrange(sharedWebhookKeys(prefix).unfinished, '0', '-1')).toEqual(['org_b']);
 });
 
-test.each<CrashPoint>(['before', 'after'])(
+test.each<CrashMoment>(['before', 'after'])(
   'an organization whose purge dies %s any of its commands leaves nothing when it is purged again, and the others are untouched',
   async (moment) => {
     const { signal } = new AbortController();
@@ -175,7 +175,7 @@ describe('signing secrets', () => {
     ]);
   });
 
-  test.each<CrashPoint>(['before', 'after'])(
+  test.each<CrashMoment>(['before', 'after'])(
     'open, all of them, when the process that seals them anew dies %s any of its commands, and the next finishes it',
     async (moment) => {
       const report = (complaint: string): never => {

@@ -148,7 +148,7 @@ async function run(steps: readonly Step[]): Promise<void> {
     fold: () => queue.foldTallies(),
   };
   const figures = (subject: FiguresSubject) => statistics.figures('org_a', subject, '7d');
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (const action of steps) {
     await act[action.do](action);
     const counts = await webhookStatusCounts({ redis: redis.client, prefix, shards: 1 }, 'org_a');

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 64);
+  await queue.refreshShard('w1', 64);
   sandbox = new Sandbox({ clock: systemClock, processes: 2 });
 });
 afterEach(() => sandbox.close());

@@ -29,7 +29,7 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
   try {
     const options = { redis: redis.client, prefix };
     const queue = new RedisDeliveryQueue(options);
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     const events = Array.from({ length: 5 }, () => newEvent());
     await Promise.all(events.map((event) => new RedisMessageAcceptor({ ...options, clock: lenientClock }).accept(event)));
     const plan: ReadyWarehousePlan = {

@@ -49,7 +49,7 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     await publisher.publish(epoch, 'destination', destinationRecord({ url: receiver.url }));
     await publisher.markComplete();
     const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
-    await queue.shardStatus('w1', 1000);
+    await queue.refreshShard('w1', 1000);
     await Promise.all(Array.from({ length: originals }, () => acceptor.accept(newEvent())));
     await settleEverything(queue, 'w1', dead);
 

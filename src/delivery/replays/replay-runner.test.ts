@@ -45,7 +45,7 @@ const runOf = async ({ org, identity }: ReplayRecord) => await parts().runs.find
 /** Dead letters of the organization, all of one target. */
 async function deadLetters(org: string, count: number): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock });
   const targets = () => [
     { messageId: newTimedId('msg_', 0, Date.now()), routeId: `rte_${org}`, destinationId: `dst_${org}`, shard: 0, maxAttempts: 1 },

@@ -60,7 +60,7 @@ async function configureTargets(): Promise<void> {
   for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ revision: 'old' }));
 }
 
-const methods = ['dequeue', 'settle', 'promote', 'configure', 'shardStatus', 'adopt'] as const;
+const methods = ['dequeue', 'settle', 'promote', 'configure', 'refreshShard', 'adopt'] as const;
 const cases = methods.flatMap((method) => (['before', 'after'] as const).map((when) => [method, when] as const));
 
 /** Events that wait for a worker, and the records that it needs. */

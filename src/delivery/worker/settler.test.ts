@@ -22,7 +22,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
 });
 
 async function jobsFor(destinations: readonly string[], org = 'org_a'): Promise<Job[]> {

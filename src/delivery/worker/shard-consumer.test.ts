@@ -70,7 +70,7 @@ function newConsumer(clock: Clock): ShardConsumer {
   const { queue: real, redis } = world;
   const queue = new Proxy<RedisDeliveryQueue>(real, {
     get: (target, name) => {
-      if (name === 'shardStatus') return () => Promise.resolve(nothing);
+      if (name === 'refreshShard') return () => Promise.resolve(nothing);
       const original: unknown = Reflect.get(target, name);
       if (typeof original !== 'function') return original;
       return async (...args: unknown[]): Promise<unknown> => {

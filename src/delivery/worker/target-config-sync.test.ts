@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   walks = [];
   failures = [];
   stalled = null;

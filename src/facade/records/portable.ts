@@ -3,7 +3,7 @@ import { sortInTurns } from '../../core/in-turns.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import { cachedObjects, inCache } from './lookup.ts';
+import { cachedObjects, countCached, inCache } from './lookup.ts';
 import { isoTime, timestamp } from './record-fields.ts';
 
 /** Fields that the export documents of all families have in common. */
@@ -61,6 +61,8 @@ export async function exported<K extends ServedKind>(
   ids: string | undefined,
 ): Promise<{ objects: ObjectOf<K>[]; missing: { missingIds?: string[] } }> {
   if (ids === undefined) return { objects: await bySlug(call, cachedObjects(call, kind)), missing: {} };
+  // UNAVAILABLE before the first complete list is in.
+  countCached(call, kind);
   const wanted = [...new Set(ids.split(',').map((id) => id.trim()))].filter((id) => id !== '');
   const found = wanted.map((id) => inCache(call, kind, id));
   const objects = await bySlug(call, [...new Set(found.filter((object) => object !== undefined))]);

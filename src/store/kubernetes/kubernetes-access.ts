@@ -38,7 +38,7 @@ export class KubernetesAccess {
     return status.authenticated === true ? parsed(user, status.user) : null;
   }
 
-  /** Whether its rights in the namespace cover the wish (authorization.k8s.io/v1 SubjectAccessReview). */
+  /** Whether its rights in the namespace cover the request (authorization.k8s.io/v1 SubjectAccessReview). */
   async may({ username, uid, groups, extra }: KubernetesUser, namespace: string, request: AccessRequest): Promise<boolean> {
     const resourceAttributes = { namespace, group: 'posthorn.dev', ...request };
     const spec = { user: username, uid, groups, extra, resourceAttributes };

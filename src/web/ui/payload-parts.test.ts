@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { formPairs } from './form-pairs.ts';
 import { hexLine, hexLineCount } from './hex-lines.ts';
-import { inTurns } from './in-turns.ts';
+import { inTimeSlices } from './in-time-slices.ts';
 import { collapsedAtFirst, copiedValue, type JsonLines, jsonLines, opened, pathOf, visibleLines } from './json-lines.ts';
 import { hitsIn, textLines } from './text-lines.ts';
 import { indentedXml } from './xml-text.ts';
@@ -76,7 +76,7 @@ describe('jsonLines', () => {
 
   test('works in turns on a large text', async () => {
     const text = JSON.stringify(Array.from({ length: 50_000 }, (_each, at) => ({ at, name: `n${at}` })));
-    const { lines, faultAt } = await inTurns(jsonLines(text));
+    const { lines, faultAt } = await inTimeSlices(jsonLines(text));
     expect(faultAt).toBeNull();
     expect(lines).toHaveLength(50_000 * 4 + 2);
   });

@@ -4,7 +4,7 @@ import { Find, useFind } from './find.tsx';
 import { formPairs } from './form-pairs.ts';
 import { bytes as amount, count, percent } from './format.ts';
 import { hexLine, hexLineCount } from './hex-lines.ts';
-import { inTurns } from './in-turns.ts';
+import { inTimeSlices } from './in-time-slices.ts';
 import { type JsonLine, jsonLines } from './json-lines.ts';
 import { JsonTree } from './json-tree.tsx';
 import { type Span, textLines } from './text-lines.ts';
@@ -203,13 +203,14 @@ function useReading(text: string, contentType: string, isTruncated: boolean): { 
   return { reading: found !== null && found.of === text ? found.reading : null, done };
 }
 
-async function read(text: string, contentType: string, isTruncated: boolean, turns: Parameters<typeof inTurns>[1]): Promise<Reading> {
+async function read(text: string, contentType: string, isTruncated: boolean, turns: Parameters<typeof inTimeSlices>[1]): Promise<Reading> {
   if (/json/i.test(contentType) || /^\s*[{[]/.test(text)) {
-    const { lines, faultAt } = await inTurns(jsonLines(text), turns);
+    const { lines, faultAt } = await inTimeSlices(jsonLines(text), turns);
     if (faultAt === null || (isTruncated && lines.length > 1)) return { kind: 'json', lines };
   }
   if (/x-www-form-urlencoded/i.test(contentType)) return { kind: 'form' };
-  if (/\bxml\b/i.test(contentType) || text.startsWith('<?xml')) return { kind: 'xml', indented: await inTurns(indentedXml(text), turns) };
+  if (/\bxml\b/i.test(contentType) || text.startsWith('<?xml'))
+    return { kind: 'xml', indented: await inTimeSlices(indentedXml(text), turns) };
   return { kind: 'text' };
 }
 

@@ -50,7 +50,7 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
   /** A failed attempt at the first destination, which opens the circuit. */
   async function open(routeId: string, destinationId: string, circuit: Partial<CircuitSetting> = {}): Promise<void> {
     const queue = newQueue();
-    await queue.shardStatus('w1', 64);
+    await queue.refreshShard('w1', 64);
     await send(routeId, destinationId);
     const target = (await queue.targets(1)).targets.find((each) => each.routeId === routeId);
     if (target === undefined) throw new Error('there is no target');
@@ -68,7 +68,7 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
   /** A message that is taken, once it may be, and ends so. */
   async function settleNext(queue: RedisDeliveryQueue, outcome: Outcome): Promise<void> {
     const jobs = await eventually('a job', 30_000, async () => {
-      await queue.shardStatus('w1', 64);
+      await queue.refreshShard('w1', 64);
       await queue.promote();
       const taken = await queue.dequeue('w1', 1);
       return taken.jobs.length === 0 ? undefined : taken.jobs;

@@ -70,7 +70,7 @@ export async function startMessagesWorld(): Promise<MessagesWorld> {
     clear: async () => {
       const keys = await redis.client.keys('test:{s0}:*');
       if (keys.length > 0) await redis.client.del(keys);
-      await queue.shardStatus('w1', 1000);
+      await queue.refreshShard('w1', 1000);
     },
     stop: () => facade.stop(),
   };

@@ -246,7 +246,7 @@ test('the totals count what was delivered and what was given up for all endpoint
   const { id } = (await create({ name: 'Counted' })).body.data;
   const org = webhookOrganization((await world.store.get('Organization', { name: 'acme' })).status?.id ?? '');
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (const [endpoint, outcome] of [
     ['ep_a', delivered],
     ['ep_b', delivered],

@@ -32,7 +32,7 @@ const circuit = { failureThreshold: 5, cooldownSeconds: 60, probeSuccessThreshol
 /** Messages for an endpoint with an end each, as a worker would settle them. */
 async function deliver(endpointId: string, outcomes: readonly (typeof delivered | typeof dead)[]): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.shardStatus('w1', 1000);
+  await queue.refreshShard('w1', 1000);
   for (const outcome of outcomes) {
     const event = newEvent({ org: webhookOrganization(org), destinations: [endpointId] });
     await world.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId: applicationId })) });

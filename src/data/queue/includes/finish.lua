@@ -14,6 +14,8 @@
 
 -- By message what an end as a dead letter writes into its hash, from its entry in the history on.
 local begun_ends = {}
+-- By message that bury ends its organization, and the status that it has until then.
+local burying = {}
 
 -- Ends a message, of this event, of target n that is not held. Status: `d` delivered, `q` dead letter with its reason. `error_type`: the type of error of a
 -- dead letter; nil: that of its last attempt. `how` as counters.ended has it.
@@ -21,18 +23,21 @@ local begun_ends = {}
 -- an organization. Returns the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, error_type, how)
   local stamp = new_stamp()
-  feed.message(status, org, id, event, n, destination, reason)
-  hold_event(event, org, -1)
-  local is_cancelled = reason == cancelled.reason
-  if not is_cancelled then
-    counters.ended(org, n, destination, how or (status == 'd' and F.tally.delivered or F.tally.failed))
-  end
   if status == 'q' then
+    -- Before anything is counted: a message that an error keeps out of the history has not ended.
     call('XADD', P .. 'dead', stamp, F.entry.message, id)
     begun_ends[id] = {
       F.message.status, status, F.message.end_stamp, stamp, F.message.dead_letter_reason, reason,
       error_type and F.message.end_error_type or nil, error_type,
     }
+  end
+  hold_event(event, org, -1)
+  local is_cancelled = reason == cancelled.reason
+  if not is_cancelled then
+    counters.ended(org, n, destination, how or (status == 'd' and F.tally.delivered or F.tally.failed))
+  end
+  feed.message(status, org, id, event, n, destination, reason)
+  if status == 'q' then
     index_add(P .. 'i:dead:' .. org, stamp, id)
     note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
     local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.has_alerts, F.target.has_own_events, F.target.failure_threshold)
@@ -97,11 +102,12 @@ local function bury(id, org, reason, error_type)
   end
   local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.status, F.message.event, F.message.expires_ms)
   local n = m[1] or ''
-  count_status(org, m[2], 'q')
+  burying[id] = { org, m[2] }
   call('HDEL', P .. 'm:' .. id, F.message.due_ms)
   if m[4] then
     expiry.forget(id)
   end
   call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, F.target.destination) or '', 'q', reason, error_type))
+  count_status(org, m[2], 'q')
   call('HINCRBY', ctl, F.control.open_messages, -1)
 end

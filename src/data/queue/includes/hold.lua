@@ -66,7 +66,7 @@ local function put_back(handle, worker, id)
   if m[1] then
     call('HSET', P .. 'm:' .. id, F.message.status, waiting_letter(attempts))
     if t[1] then
-      count_status(t[1], 'a', waiting_letter(attempts))
+      count_status(t[1], m[1], waiting_letter(attempts))
     end
   end
   settle_target(n)

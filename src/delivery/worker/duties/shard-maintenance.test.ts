@@ -53,7 +53,7 @@ test('retention frees memory again at once when a second was not enough', async 
     nextDueMs: null,
   } satisfies Partial<ShardState>;
   const queue = {
-    shardStatus: async () => {
+    refreshShard: async () => {
       looks++;
       return { ...state, memoryShare, hasTallies: false, isSampleDue: false };
     },

@@ -45,7 +45,7 @@ export class ShardMaintenance {
   }
 
   start(): void {
-    this.#loop = this.#shardStatus();
+    this.#loop = this.#refreshShard();
   }
 
   async stop(): Promise<void> {
@@ -53,7 +53,7 @@ export class ShardMaintenance {
     await this.#loop;
   }
 
-  async #shardStatus(): Promise<void> {
+  async #refreshShard(): Promise<void> {
     const { context, backoff, held } = this.#options;
     const { clock } = context;
     const { signal } = this.#stopping;
@@ -72,7 +72,7 @@ export class ShardMaintenance {
 
   async #maintain(): Promise<void> {
     const { context, queue, jobReclaim } = this.#options;
-    const shard = await queue.shardStatus(context.id, context.totalSlots);
+    const shard = await queue.refreshShard(context.id, context.totalSlots);
     this.#lookedAtMs = context.clock.now();
     this.#compareMarker(shard.marker);
     this.#report(shard);

@@ -13,7 +13,7 @@ export const idempotencyMs = 86_400_000;
  * The dedup key of an event: from the idempotency key sent with it or, without one, from the Idempotency-Key of the request and the
  * position of the event in it, so that the process that resumes an aborted request stores nothing twice. Null without either.
  */
-export function eventDedupKey({ idempotency }: Call, { idempotencyKey }: SentEvent, place: number): string | null {
+export function webhookEventDedupKey({ idempotency }: Call, { idempotencyKey }: SentEvent, place: number): string | null {
   if (idempotencyKey !== undefined) return digest(`send-event\n${distinctText(idempotencyKey)}`);
   return idempotency === null ? null : digest(`request\n${idempotency.mark}\n${place}`);
 }

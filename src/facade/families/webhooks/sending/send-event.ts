@@ -9,7 +9,7 @@ import { errorIn, toPosthornError, webhookErrorBody } from '../../../http/error-
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { single } from '../../shared/envelope.ts';
 import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
-import { StoringOrder, type StoringStep } from './storing-order.ts';
+import { StoringOrder, type StoringTurn } from './storing-order.ts';
 import { takeWebhookEvent } from './take-webhook-event.ts';
 
 const largestBodyBytes = 2 * 1024 * 1024;
@@ -100,7 +100,7 @@ async function oneOfMany(
   call: Call,
   raw: unknown,
   bytes: Buffer,
-  among: { place: number; turn: StoringStep },
+  among: { place: number; turn: StoringTurn },
 ): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
   try {
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');

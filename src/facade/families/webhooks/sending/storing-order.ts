@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../core/clock.ts';
 
 /** The part of one event in the order in which events are stored. */
-export interface StoringStep {
+export interface StoringTurn {
   /** Begins `run` once the event before has begun this step, or has ended. A claim comes before a count. */
   begin<T>(step: 'claim' | 'count', run: () => Promise<T>): Promise<T>;
   /** Begins `run`, which stores the event in `shard`, so that lists show the event after those before it. */
@@ -9,7 +9,7 @@ export interface StoringStep {
 }
 
 /** The order of an event sent alone. */
-export const unordered: StoringStep = { begin: (_, run) => run(), store: (_, run) => run() };
+export const unordered: StoringTurn = { begin: (_, run) => run(), store: (_, run) => run() };
 
 interface Stored {
   shard: number;
@@ -41,7 +41,7 @@ export class StoringOrder {
   }
 
   /** Runs `take` for the next event of the list. */
-  async next<T>(idempotencyKey: string | undefined, take: (turn: StoringStep) => Promise<T>): Promise<T> {
+  async next<T>(idempotencyKey: string | undefined, take: (turn: StoringTurn) => Promise<T>): Promise<T> {
     const before = this.#last;
     const place = new PendingEvent();
     this.#last = place;
@@ -59,7 +59,7 @@ export class StoringOrder {
   }
 }
 
-function turnAt(place: PendingEvent, before: PendingEvent, clock: Pick<Clock, 'sleep'>): StoringStep {
+function turnAt(place: PendingEvent, before: PendingEvent, clock: Pick<Clock, 'sleep'>): StoringTurn {
   return {
     begin: async (step, run) => {
       await before[step].promise;

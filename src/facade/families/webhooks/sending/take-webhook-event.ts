@@ -15,9 +15,9 @@ import type { WebhookMatches } from '../../../../data/webhooks/webhook-matcher.t
 import { webhookTarget } from '../../../../data/webhooks/webhook-target.ts';
 import type { Call } from '../../../http/operation.ts';
 import { labelTexts } from '../shared/sent-labels.ts';
-import { answerBefore, answerToKeep, eventDedupKey, firstAnswer, idempotencyMs } from './repeated-event.ts';
+import { answerBefore, answerToKeep, firstAnswer, idempotencyMs, webhookEventDedupKey } from './repeated-event.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
-import { type StoringStep, unordered } from './storing-order.ts';
+import { type StoringTurn, unordered } from './storing-order.ts';
 
 const defaultPayloadLimitBytes = 1024 * 1024;
 const schemaDeadlineMs = 1500;
@@ -40,12 +40,12 @@ export async function takeWebhookEvent(
   call: Call,
   sent: SentEvent,
   payload: Buffer,
-  { place, turn }: { place: number; turn: StoringStep } = { place: 0, turn: unordered },
+  { place, turn }: { place: number; turn: StoringTurn } = { place: 0, turn: unordered },
 ): Promise<TakenEvent> {
   const { services, caller } = call;
   const org = caller.organization.id;
   const hop = hopOfRequest(call.sentHop);
-  const mark = eventDedupKey(call, sent, place);
+  const mark = webhookEventDedupKey(call, sent, place);
   const repeated = (answered: EventAnswer): TakenEvent => ({ answer: answered, isRepeated: sent.idempotencyKey !== undefined });
   const before = await answerBefore(call, mark);
   if (before !== null) return repeated(before);

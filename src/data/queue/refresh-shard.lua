@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Tells a worker what it may have missed of a shard, and keeps what the shard knows of the whole up to date.
+-- Refreshes what a shard keeps of the whole installation: slots, the marker, and whether Redis is full. Returns the state of the shard to a worker.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] by name (namedArgument in src/redis/script.ts): id of the worker; total_slots of all workers of its pool, which has the suffix pool; marker to

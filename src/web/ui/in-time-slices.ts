@@ -1,15 +1,15 @@
-const turnMs = 8;
+const sliceMs = 8;
 
-export interface TurnOptions {
+export interface SliceOptions {
   /** Called between two slices with what the work yields. */
   onProgress?: (at: number) => void;
   signal?: AbortSignal;
 }
 
 /** Does long work in slices of 8 ms, so that the page can respond between them. Throws the reason of `signal`. */
-export async function inTurns<Result>(work: Generator<number, Result>, { onProgress, signal }: TurnOptions = {}): Promise<Result> {
+export async function inTimeSlices<Result>(work: Generator<number, Result>, { onProgress, signal }: SliceOptions = {}): Promise<Result> {
   for (;;) {
-    const until = performance.now() + turnMs;
+    const until = performance.now() + sliceMs;
     for (;;) {
       const { done, value } = work.next();
       if (done === true) return value;
