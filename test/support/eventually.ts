@@ -6,10 +6,10 @@ export class StopWaiting extends Error {}
 type Check<T> = () => T | Promise<T>;
 
 /**
- * In a test, between two checks is as much time as the last one took: one that starts processes leaves the machine to what it waits for. A long wait checks
- * less often, every tenth of its time until it is `ofLongWait`. A program that measures by a wait sees its end at once.
+ * In a test, between two checks is as much time as the last one took: one that starts processes leaves the machine to what it waits for. A program that
+ * measures by a wait sees its end at once.
  */
-const pauseMs = { min: 20, ofLongWait: 100, max: process.env['JEST_WORKER_ID'] === undefined ? 20 : 500 };
+const pauseMs = { min: 20, max: process.env['JEST_WORKER_ID'] === undefined ? 20 : 500 };
 
 /** Repeats `check` until it does not throw, and returns what it returned. Throws its last error, as it was, after `withinMs`. */
 export function eventually<T>(check: Check<T>, withinMs?: number): Promise<T>;
@@ -24,8 +24,7 @@ export async function eventually<T>(
   ...args: [check: Check<T>, withinMs?: number] | [what: string, withinMs: number, check: Check<T>]
 ): Promise<T> {
   const [what, withinMs, check] = args.length === 3 ? args : [null, args[1] ?? 30_000, args[0]];
-  const start = performance.now();
-  const end = start + withinMs;
+  const end = performance.now() + withinMs;
   for (;;) {
     let last: { error: unknown } | null = null;
     const begin = performance.now();
@@ -38,8 +37,7 @@ export async function eventually<T>(
     }
     const now = performance.now();
     if (now > end) throw failure(what, withinMs, last);
-    const ofWait = Math.min((now - start) / 10, pauseMs.ofLongWait);
-    await sleep(Math.min(Math.max(pauseMs.min, now - begin, ofWait), pauseMs.max));
+    await sleep(Math.min(Math.max(pauseMs.min, now - begin), pauseMs.max));
   }
 }
 

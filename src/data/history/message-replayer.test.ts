@@ -175,7 +175,8 @@ function losing(shard: number): RedisClient {
       const member = Reflect.get(target, name);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
-        const isLost = name === 'call' && args.includes(declared[0]) && isOfOneMessage(args.at(-1));
+        const sent = args.flat();
+        const isLost = name === 'call' && sent.includes(declared[0]) && isOfOneMessage(sent.at(-1));
         return isLost ? Promise.reject(new Error('away')) : member.apply(target, args);
       };
     },

@@ -44,7 +44,7 @@ const scripts = {
   output: script('output'),
   promote: script('promote'),
   reclaim: script('reclaim'),
-  refreshShard: script('shard-status'),
+  refreshShard: script('refresh-shard'),
   configure: script('configure'),
   sharedLimit: script('shared-limit'),
   targets: script('targets'),
