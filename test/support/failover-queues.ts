@@ -40,10 +40,17 @@ export class FailoverQueues {
 
   /** Accepts an event; returns the id of its only message. */
   async send(destinationId: string, shard: number): Promise<string> {
-    const messageId = newTimedId('msg_', shard, Date.now());
-    const targets = [{ messageId, routeId: 'rte_a', destinationId, shard, maxAttempts: 3 }];
-    await acceptOnly(this.#redis, this.#prefix, newEvent({ id: newTimedId('evt_', shard, Date.now()), targets }));
+    const [messageId = ''] = await this.sendToAll([destinationId], shard);
     return messageId;
+  }
+
+  /** Accepts an event; returns the ids of its messages. */
+  async sendToAll(destinationIds: readonly string[], shard: number): Promise<string[]> {
+    const targets = destinationIds.map((destinationId) => {
+      return { messageId: newTimedId('msg_', shard, Date.now()), routeId: 'rte_a', destinationId, shard, maxAttempts: 3 };
+    });
+    await acceptOnly(this.#redis, this.#prefix, newEvent({ id: newTimedId('evt_', shard, Date.now()), targets }));
+    return targets.map(({ messageId }) => messageId);
   }
 
   take(shard: number, setting: Partial<TargetSetting> = {}): Promise<Job[]> {

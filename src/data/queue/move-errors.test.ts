@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { hashFields } from '../shard/hash-fields.ts';
 import type { Job, Target } from './delivery-queue.ts';
@@ -104,6 +105,20 @@ test('a retry stays due when an error keeps it from leaving a destination that i
   const reader = (id: string) => suite.reader.delivery('org_a', id);
   expect((await Promise.all(ids.map(reader))).map((each) => each?.status)).toEqual(['dlq', 'dlq']);
   expect(await suite.redis.client.xlen(`${suite.queues.base(0)}dead`)).toBe(2);
+});
+
+test('a message that an error keeps from ending counts as unfinished, beside another one of its event', async () => {
+  await suite.queues.sendToAll(['dst_a', 'dst_b'], 0);
+  const drop = async () => suite.queues.of(0).drop({ target: await targetOf('dst_a'), reason: 'destination_not_found', failover: null });
+  const repair = await breakKey('dead');
+  await expect(drop()).rejects.toThrow();
+  await repair();
+  const { findings, unfinished } = await checkShards({ redis: suite.redis.client, prefix: suite.prefix, shards: 2 });
+  expect([findings, unfinished]).toEqual([[], 2]);
+  await drop();
+  const tallies = await suite.redis.client.keys(`${suite.queues.base(0)}st:org_a:t*:0`);
+  const counted = await Promise.all(tallies.map((key) => suite.redis.client.hgetall(key)));
+  expect(counted).toEqual([{ [`${(await targetOf('dst_a')).number} ${hashFields.tally.failed}`]: '1' }]);
 });
 
 test('what a worker was given before an error is requeued when its lease is over', async () => {
