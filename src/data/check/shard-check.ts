@@ -118,7 +118,7 @@ class ShardWalk {
     let count = 0;
     await this.#pages(`${this.#base}out`, (_, flat) => {
       const entry = fields(flat);
-      if (entry.get('k') === 'x') count += linesOf(entry);
+      if (entry.get('k') === 'x' || entry.get('k') === 'i') count += linesOf(entry);
       if (entry.get('k') === 'w') count++;
     });
     return count;
@@ -187,8 +187,9 @@ class ShardWalk {
     await this.#pages(`${this.#base}out`, (_, flat) => {
       const entry = fields(flat);
       if (entry.get('k') === 'v') this.#note(entry.get('m') ?? '', 'moving');
-      if (entry.get('k') === 'x' && Number(entry.get('s')) === this.#shard) {
-        const event = entry.get('e') ?? '';
+      const isHere = entry.get('k') === 'i' || (entry.get('k') === 'x' && Number(entry.get('s')) === this.#shard);
+      if (isHere) {
+        const event = entry.get('b') ?? entry.get('e') ?? '';
         this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + linesOf(entry));
       }
     });
@@ -314,7 +315,7 @@ function expectedPlaces(status: string): string[] {
   return [status === 'q' ? 'dead' : 'finished'];
 }
 
-/** How many messages an outbox entry of the kind x is for. */
+/** How many messages an outbox entry of the kind x or i is for. */
 function linesOf(entry: ReadonlyMap<string, string>): number {
   return (entry.get('t') ?? '').split('\n').length;
 }

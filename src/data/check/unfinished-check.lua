@@ -45,9 +45,10 @@ local function entries_of(event)
     outbox = {}
     for _, found in ipairs(call('XRANGE', P .. 'out', '-', '+')) do
       local f = fields_of(found)
-      if f[F.outbox.kind] == 'x' and f[F.outbox.shard] == own_shard then
-        local of = outbox[f[F.outbox.event]] or { 0, 0 }
-        outbox[f[F.outbox.event]] = { of[1] + 1, of[2] + select(2, string.gsub(f[F.outbox.lines], '[^\n]+', '')) }
+      local of_event = f[F.outbox.kind] == 'x' and f[F.outbox.shard] == own_shard and f[F.outbox.event] or f[F.outbox.broken_event]
+      if of_event then
+        local of = outbox[of_event] or { 0, 0 }
+        outbox[of_event] = { of[1] + 1, of[2] + select(2, string.gsub(f[F.outbox.lines], '[^\n]+', '')) }
       end
     end
   end

@@ -26,7 +26,7 @@ const complaints = async (): Promise<string[]> =>
 const figures = async () => [await redis.client.hgetall(events), await redis.client.hgetall(bytes)];
 const recount = (): Promise<number> => recountUnfinished({ redis: redis.client, prefix, shards });
 
-/** One event of each kind: waiting, ended, with messages that wait and that have ended, with a message that fails over to another shard, with messages for another shard. */
+/** One event of each kind: waiting, ended, with messages that wait and that have ended, with a message that fails over to another shard, with messages for another shard, with many broken schemas and one message of them. */
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
@@ -40,6 +40,10 @@ beforeEach(async () => {
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64, { failover }), dead);
   // It is not sent yet.
   await acceptOnly(redis.client, prefix, eventForShards([0, 0, 1]));
+  const broken = Array.from({ length: 101 }, (_, i) => [`rte_${i}`, 'no id']);
+  await acceptOnly(redis.client, prefix, newEvent({ destinations: [], invalidRoutes: Object.fromEntries(broken) }));
+  const [[last] = ['']] = await redis.client.xrevrange(`${prefix}{s0}:out`, '+', '-', 'COUNT', 1);
+  await new OutboxCarrier({ redis: redis.client, prefix }).carryEntries(0, [last]);
   await acceptor.accept(newEvent());
 });
 

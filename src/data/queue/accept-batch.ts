@@ -9,10 +9,15 @@ import { recordKey } from '../shard/record-key.ts';
 
 /** More targets than this are more than one event may have. */
 const largestFanOut = 10_000;
-/** Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. */
+/**
+ * Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. The same is true of
+ * messages that break the schemas of their routes.
+ */
 export const messagesAtOnce = 100;
 /** How many messages one script call makes of an event with more, in about 1 ms. */
 export const messagesPerCall = 10;
+/** How many messages that break the schemas of their routes one script call makes of an event with more than `messagesAtOnce`, in about 1 ms. */
+export const invalidPerCall = 20;
 
 /** Filter results, which share a record, that take as long as writing one record. */
 const resultsPerRecord = 20;
@@ -21,8 +26,9 @@ const resultsPerRecord = 20;
 const bytesPerLine = 160;
 
 type Target = NewEvent['targets'][number];
+type Invalid = NewEvent['invalid'][number];
 
-const none: readonly Target[] = [];
+const none: readonly never[] = [];
 /** Of an event whose targets are all known, and that has no answer to keep. */
 const noneFurther = { from: '-', end: '-' };
 const noAnswer = { keptMs: '-', text: '' };
@@ -47,30 +53,34 @@ export function acceptArguments(
   const isSplit = atOnce.length > 0 && atOnce.length < targets.length;
   const later = isSplit ? targets.filter((target) => target.shard !== shard) : atOnce.length > 0 ? none : targets;
   const entries = later.length === 0 ? [] : outboxEntries(later, shard);
-  const counts = `${atOnce.length} ${event.invalid.length} ${event.filtered.length} ${entries.length}`;
+  const invalid = event.invalid.length > messagesAtOnce ? none : event.invalid;
+  const invalidLater = invalid === none ? event.invalid : none;
+  const invalidEntries = inParts(invalidLater, invalidPerCall);
+  const entryCount = entries.length + invalidEntries.length;
+  const counts = `${atOnce.length} ${invalid.length} ${event.filtered.length} ${entryCount}`;
   const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}${chunked === null ? '' : ` ${chunked.token}/${chunked.bytes}`}`;
   const args: ScriptArgument[] = [head, encoded];
   if (event.answer !== undefined) args.push(answer.text);
   for (const target of atOnce) args.push(lineOf(target, shard));
-  for (const { messageId, routeId, brokenSchema, failedFor = '-' } of event.invalid) {
-    args.push(`${keyOf(messageId, shard)} ${routeId} ${failedFor}`, brokenSchema);
-  }
+  for (const each of invalid) args.push(invalidLineOf(each, shard), each.brokenSchema);
   const packed = event.filtered.length === 0 ? null : packedResults(event.filtered);
   if (packed !== null) args.push(packed.text, packed.routes);
   for (const { shard: to, count, lines } of entries) args.push(to, to === shard ? 1 : 0, count, lines);
-  if (entries.length > 0) {
+  let reasonBytes = 0;
+  for (const some of invalidEntries) {
+    const reasons = JSON.stringify(some.map(({ brokenSchema }) => brokenSchema));
+    reasonBytes += reasons.length;
+    args.push('-', 1, some.length, some.map((each) => invalidLineOf(each, shard)).join('\n'), reasons);
+  }
+  if (entryCount > 0) {
     // Applications are counted where their messages are made.
     const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
-    args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
+    args.push([...later, ...invalidLater].map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
   }
-  const lines = (atOnce.length + later.length) * bytesPerLine;
-  const bytes = encoded.length + answer.text.length + args.length * 32 + lines + 2 * (packed?.text.length ?? 0);
+  const lines = (atOnce.length + later.length + invalidLater.length) * bytesPerLine;
+  const bytes = encoded.length + answer.text.length + args.length * 32 + lines + reasonBytes + 2 * (packed?.text.length ?? 0);
   const weight =
-    1 +
-    atOnce.length +
-    event.invalid.length +
-    (packed === null ? 0 : 1 + Math.ceil(event.filtered.length / resultsPerRecord)) +
-    entries.length;
+    1 + atOnce.length + invalid.length + (packed === null ? 0 : 1 + Math.ceil(event.filtered.length / resultsPerRecord)) + entryCount;
   return { args, bytes, weight };
 }
 
@@ -100,6 +110,11 @@ function lineOf(target: Target, shard: number): string {
 function timesOf({ notBeforeMs, expiresAtMs }: Target): string {
   const earliest = notBeforeMs === undefined ? '' : `;b${notBeforeMs}`;
   return expiresAtMs === undefined ? earliest : `${earliest};x${expiresAtMs}`;
+}
+
+/** A message that breaks the schema of its route, as in `includes/invalid-message.lua`. */
+function invalidLineOf({ messageId, routeId, failedFor = '-' }: Invalid, shard: number): string {
+  return `${keyOf(messageId, shard)} ${routeId} ${failedFor}`;
 }
 
 function keyOf(id: string, shard: number): string {

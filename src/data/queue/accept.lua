@@ -14,7 +14,8 @@
 --     and what it breaks;
 --   where the filters of some routes are not met the text of these results (../shard/packed-results.ts), and the routes, separated by blanks;
 --   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
---     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
+--     shard with their whole key; of messages that break the schemas of their routes the shard is `-`, and what each breaks follows as a JSON list;
+--     where there are entries their messages one after the other, number of the routes of targets among them, these routes.
 -- Reply: the text `full` when too much memory is in use (refresh-shard.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
 -- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what is in its way.
@@ -24,7 +25,6 @@
 -- @include "includes/index.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
--- @include "includes/ends.lua"
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
@@ -32,7 +32,7 @@
 -- @include "includes/new-message.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/ring-pools.lua"
--- @include "includes/failures-index.lua"
+-- @include "includes/invalid-message.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/packed.lua"
 -- @include "../feed/includes/feed.lua"
@@ -117,7 +117,7 @@ local function send_entries(e)
   local entries = e.entries
   for k = 1, #entries do
     local entry = entries[k]
-    sent[#sent + 1] = send_messages(entry.shard, e.id, entry.messages)
+    sent[#sent + 1] = entry.reasons and send_invalid(e.id, entry.messages, entry.reasons) or send_messages(entry.shard, e.id, entry.messages)
     if entry.is_here then
       here = here + entry.count
     else
@@ -128,24 +128,6 @@ local function send_entries(e)
     end
   end
   return here, far, sent
-end
-
--- A message that is over because the event breaks the schema of its route.
-local function store_invalid(e, invalid)
-  local n = target_of(e.org, invalid.route .. ' ', invalid.route, '')
-  local stamp = new_stamp()
-  call('HSET', P .. 'm:' .. invalid.id, F.message.event, e.id, F.message.target, n, F.message.status, 'v', F.message.max_attempts, '0',
-    F.message.index_stamp, stamp, F.message.end_stamp, stamp, F.message.unsent_reason, invalid.why)
-  counters.unsent(e.org, invalid.route)
-  index_add(P .. 'i:fail:' .. invalid.route, stamp, invalid.id)
-  note_failure(e.org, invalid.id, stamp)
-  if invalid.failed_for ~= '-' then
-    end_log.add(e.org, invalid.route, invalid.failed_for, 'f', 1, invalid.id)
-  end
-  index_add(P .. 'i:' .. e.org, stamp, invalid.id)
-  index_add(P .. 'i:' .. invalid.route, stamp, invalid.id)
-  call('XADD', P .. 'fin', stamp, F.entry.message, invalid.id)
-  feed.message('v', e.org, invalid.id, e.id, nil, '-', nil, invalid.route)
 end
 
 -- The results of the routes whose filter is not met, however many, in one record. Returns its name.
@@ -220,8 +202,9 @@ local function store(e)
     routes[target.route] = true
   end
   for k = 1, #invalids do
-    store_invalid(e, invalids[k])
-    ids[#ids + 1] = invalids[k].id
+    local invalid = invalids[k]
+    store_invalid(e.id, e.org, target_of(e.org, invalid.route .. ' ', invalid.route, ''), invalid)
+    ids[#ids + 1] = invalid.id
   end
   if e.filtered > 0 then
     ids[#ids + 1] = store_filtered(e)
@@ -303,7 +286,14 @@ local function event_of_arguments()
     e.results, e.filtered_routes = argument(), argument()
   end
   for k = 1, entries == '0' and 0 or tonumber(entries) do
-    e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
+    local shard = argument()
+    e.entries[k] = {
+      shard = shard,
+      is_here = argument() == '1',
+      count = tonumber(argument()),
+      messages = argument(),
+      reasons = shard == '-' and argument() or nil,
+    }
   end
   if #e.entries > 0 then
     e.later = argument()

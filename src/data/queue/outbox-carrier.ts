@@ -13,12 +13,13 @@ import { homeShard, recordId, recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardScript } from '../shard/shard-script.ts';
-import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
+import { invalidPerCall, messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
 
 const script = (name: string): Script => new ShardScript(new URL(`./${name}.lua`, import.meta.url));
 const scripts = {
   read: script('outbox-read'),
   importMessages: script('import-messages'),
+  importInvalid: script('import-invalid'),
   importMoved: script('import-moved'),
   news: script('shard-report'),
   done: script('outbox-done'),
@@ -139,7 +140,8 @@ export class OutboxCarrier {
         const to = Number(text(entry[1]));
         if (unreachable.has(to)) return;
         try {
-          further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) > messagesAtOnce)));
+          const isOfMany = text(entry[2]) === 'x' && (messages.get(text(entry[3])) ?? 0) > messagesAtOnce;
+          further.push(...(await this.#carry(shard, entry, isOfMany)));
         } catch (error) {
           // An error of an expansion is not one of this shard.
           if (text(entry[2]) !== 'w') unreachable.add(to);
@@ -164,14 +166,22 @@ export class OutboxCarrier {
         break;
       case 'w':
         return await this.#expand(from, id, entry);
+      case 'i':
+        await this.#makeInvalid(from, id, bytes(entry[4]));
+        return [];
       case 'f':
         await this.#requestRoom(from, to, id, entry);
         return [];
       case 'n':
         await this.#tell(to, { kind, id: text(entry[3]), shard: from, message: keyIn(to, 'msg_', from, text(entry[4])) });
         break;
-      default:
+      case 'r':
+      case 'g':
         await this.#tell(to, { kind, id: text(entry[3]), shard: from });
+        break;
+      default:
+        // Of a later release, whose workers carry it.
+        return [];
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
     return [];
@@ -225,6 +235,14 @@ export class OutboxCarrier {
     const made = await (turns === undefined ? this.#making.run(lines.length, makeAll) : turns.run(makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
+  }
+
+  /** The script ends the entry. `event`: the first line of its text, empty when it is gone. */
+  async #makeInvalid(shard: number, entry: string, event: Buffer): Promise<void> {
+    const make = (): Promise<unknown> => this.#run(shard, scripts.importInvalid, [entry]);
+    const turns = event.length === 0 ? undefined : this.#makingMany?.runnerOf(organizationOf(event));
+    const made = await (turns === undefined ? this.#making.run(invalidPerCall, make) : turns.run(make));
+    if (Buffer.isBuffer(made)) throw isFull(shard);
   }
 
   async #carryMoved(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<void> {

@@ -6,7 +6,8 @@
 -- Reply: entries {entry, shard, kind, …}: x {event, text (or its first line: import-messages.lua says when that is not
 -- enough) or '' when it is gone, targets}; w {event, text or '', from, until}; v {message, event, text, destination,
 -- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; f {target, organization,
--- route, destination}; r, g, n {key, of n the message}.
+-- route, destination}; r, g, n {key, of n the message}; i {event, its
+-- first line or ''}, with this shard.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/output.lua"
@@ -57,7 +58,9 @@ end
 
 local function read(entry, f)
   local kind, shard, event, message = f[F.outbox.kind], f[F.outbox.shard], f[F.outbox.event], f[F.outbox.message]
-  if kind == 'x' then
+  if kind == 'i' then
+    return { entry, own_shard, kind, f[F.outbox.broken_event], first_line_of(f[F.outbox.broken_event]) }
+  elseif kind == 'x' then
     bytes = bytes + #f[F.outbox.lines]
     return { entry, shard, kind, event, is_line_enough(f) and first_line_of(event) or text_of(event), lines_of(f) }
   elseif kind == 'w' then

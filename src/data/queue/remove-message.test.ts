@@ -24,7 +24,10 @@ const include = (file: string): string => `-- @include "${new URL(file, import.m
 /** Includes what outbox-done.lua does, and what writes the counts after the file that needs it. */
 function removal(): Script {
   const file = join(mkdtempSync(join(tmpdir(), 'posthorn-remove-')), 'remove.lua');
-  const includes = ['../shard/includes/shard.lua', ...['outbox', 'remove', 'remote-holds', 'status-counts'].map((name) => `includes/${name}.lua`)]
+  const includes = [
+    '../shard/includes/shard.lua',
+    ...['outbox', 'remove', 'remote-holds', 'status-counts'].map((name) => `includes/${name}.lua`),
+  ]
     .map(include)
     .join('');
   writeFileSync(file, `#!lua\n${includes}remove_message(ARGV[1])\nwrite_status_counts()\nreturn 1\n`);

@@ -309,6 +309,10 @@ export const hashFields = {
     walkUntil: 'u',
     message: 'm',
     destination: 'd',
+    /** The event of messages that break the schemas of their routes; then `lines` has `<message> <route> <failed for>`. */
+    brokenEvent: 'b',
+    /** What each of them breaks, as a JSON list. */
+    reasons: 'r',
   },
   /** Entries of the stream `ends` (`../queue/includes/ends.lua`, `../queue/includes/own-events.lua`). */
   ends: {

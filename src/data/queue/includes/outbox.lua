@@ -12,6 +12,9 @@
 --   r  a message that came from there is gone: message     g  the same of the copy of an event: event
 --   f  a failover destination there is asked whether it takes messages again: event is the target whose messages ask, message the destination (failover.lua)
 --   n  the event has one more message here, a replay: event, message
+--   i  messages of an event that breaks the schemas of their routes are to be made here (import-invalid.lua): broken_event, lines
+--      `<message> <route> <failed_for>` as in invalid-message.lua, reasons, a JSON list of what each breaks. The shard is `-`, and neither event nor message
+--      is set: so workers of the release before leave the entry where it is, and carry the others. They would take a whole one for news and end it.
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
 local function send(shard, kind, ...)
   hints.outbox = 1
@@ -31,6 +34,11 @@ local function send_messages(shard, event, lines)
     times[#times + 1] = string.match(line, ';%S*') or ''
   end
   return send(shard, 'x', F.outbox.event, event, F.outbox.lines, table.concat(plain, '\n'), F.outbox.times, table.concat(times, '\n'))
+end
+
+-- Leaves messages of an event that breaks the schemas of their routes to be made here.
+local function send_invalid(event, lines, reasons)
+  return send('-', 'i', F.outbox.broken_event, event, F.outbox.lines, lines, F.outbox.reasons, reasons)
 end
 
 -- The number of this shard.

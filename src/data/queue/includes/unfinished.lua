@@ -5,7 +5,7 @@
 -- Bytes of events by account: of the unfinished ones, by which accounts share Redis (byte-shares.ts), and of the others, of which most goes first when
 -- history is removed early (prune-account.lua).
 --   ue  hash: every event for which there is something left to do here → `<holds> <bytes>`. A hold is a message here that has not ended (one that
---       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x and w. The bytes are those of the text, of
+--       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x, w and i. The bytes are those of the text, of
 --       the chunks of its payload, of the outputs of its transforms and of the details of attempts (attempt-details.lua), and a constant for what is
 --       stored beside them
 --   ub  hash: account → the bytes of its events in `ue`, and a constant for each hold; field `*`: of all accounts
