@@ -237,8 +237,9 @@ describe('entries of broken schemas', () => {
 });
 
 test('an entry of the outbox of a later release stays, and holds up no other', async () => {
-  await redis.client.xadd(outbox, '1-1', 's', '-', 'a', '1', 'k', 'later', 'later', 'known');
-  await redis.client.xadd(outbox, '1-2', 's', '0', 'a', '1', 'k', 'later', 'e', 'known');
+  const { shard, sinceMs, kind, event: eventField } = hashFields.outbox;
+  await redis.client.xadd(outbox, '1-1', shard, '-', sinceMs, '1', kind, 'later', 'later', 'known');
+  await redis.client.xadd(outbox, '1-2', shard, '0', sinceMs, '1', kind, 'later', eventField, 'known');
   const event = breaking(101);
   await acceptOnly(redis.client, prefix, event);
   await carrier.carry(0);
