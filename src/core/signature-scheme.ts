@@ -68,8 +68,8 @@ export function signingTexts({ secrets, keys }: SigningSecrets, scheme: Signatur
 }
 
 /**
- * Opens the texts that `signingTexts` returned. Of each kind the first ones alone, as many as a value may list: records of earlier releases may have thousands,
- * of which few are opened.
+ * Opens the texts that `signingTexts` returned: of each kind at most as many as a value may list, the first ones. Records of earlier releases may have
+ * thousands.
  */
 export function openedSigningTexts(sealed: readonly string[], open: (sealed: string) => string): string[] {
   if (sealed.length <= maxListedSecrets) return sealed.map(open);

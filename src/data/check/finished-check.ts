@@ -19,8 +19,8 @@ export interface AccountMismatch {
 }
 
 /**
- * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects them. Returns the errors. An
- * account of which something ends or goes meanwhile is skipped.
+ * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects them. Returns the errors.
+ * Skips an account if one of its events ends or is removed during the comparison.
  */
 export async function compareFinished({ redis, prefix, shard }: ShardConnection, mode: 'check' | 'mend'): Promise<AccountMismatch[]> {
   const keys = shardKeys(prefix, shard);

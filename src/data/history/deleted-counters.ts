@@ -17,8 +17,8 @@ interface Options {
 }
 
 /**
- * Removes from the shards, in small steps, an organization's counters of deleted objects, and their targets of which there are no messages
- * any more. Returns how many counters and targets. Throws UNAVAILABLE; rejects once the signal aborts.
+ * Removes an organization's counters of deleted objects from the shards, and the targets of these objects that have no messages. Works in small steps.
+ * Returns the numbers of removed counters and targets. Throws UNAVAILABLE; rejects once the signal aborts.
  */
 export async function removeDeletedCounters(
   { redis, prefix, shards }: Options,

@@ -5,7 +5,8 @@
 -- KEYS[4]  hash: key → `bytes credential` of the credential that claimed it; `#credential` → bytes of all its keys
 -- ARGV[1]  by name (namedArgument in src/redis/script.ts): key; token of the claim; request: its digest; claim_ms: how long the claim holds; kept_ms: how long a key
 --          is kept; spare_bytes of an organization beyond which those that are spare are forgotten early; max_bytes beyond which no new key is taken;
---          credential that claims it; kept_part of max_bytes, of which a credential gets more only while it has less than is free
+--          credential that claims it; kept_part: the last part of max_bytes, as a fraction. A credential gets more of that part only while it
+--          holds less than is free
 -- Reply: {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
 -- | {'full', ms until the oldest key is forgotten}
 -- @include "../../redis/scripts/includes/json.lua"

@@ -231,8 +231,9 @@ export interface QueueStats {
 }
 
 /**
- * Retention of what has ended, also of what no archive has written yet (default: it stays, for 72 hours). `largestFirst`: the messages of the
- * account with most finished bytes has go first, whatever their age; its dead letters only with `deadLettersMs` 0. Default: the oldest of anybody.
+ * Retention of messages that have ended. `unwritten`: of those that no archive has written yet; by default they stay for 72 hours. `largestFirst`: the
+ * messages of the account with most finished bytes are removed first, whatever their age, and its dead letters only with `deadLettersMs` 0; by default the
+ * oldest messages of all accounts are.
  */
 export interface Retention {
   finishedMs: number;

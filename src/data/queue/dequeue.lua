@@ -56,7 +56,7 @@ local any_message = { count = 0, left = '' }
 -- Arguments of the writes that the whole batch shares.
 local held_until, held_by = {}, {}
 
--- Entries that were read, of which organization, and how many of them have been given, removed or moved.
+-- The entries of the last read: their organization, and `done`, the number of those that were given to the worker, removed or moved.
 local reading = { entries = {}, org = '', done = 0 }
 
 -- Notes that the worker holds an entry; returns its handle.

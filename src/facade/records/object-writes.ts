@@ -74,7 +74,7 @@ function annotated(call: Call, kind: ServedKind, mark: string | undefined): { an
  * applies it to that version; again after a concurrent change. `load` reads the object, `desiredSpec` gets what it read.
  */
 export async function changeSpec<K extends ServedKind>(
-  place: CallContext,
+  call: CallContext,
   kind: K,
   load: () => Promise<ObjectOf<K>>,
   desiredSpec: (current: ObjectOf<K>) => Promise<Spec>,
@@ -87,7 +87,7 @@ export async function changeSpec<K extends ServedKind>(
     await beforeApply(current);
     try {
       const { name, namespace } = current.metadata;
-      return await place.services.store.apply(
+      return await call.services.store.apply(
         { kind, metadata: { name, namespace }, spec },
         { manager: facadeManager, ifVersion: versionOf(current) },
       );
@@ -100,12 +100,12 @@ export async function changeSpec<K extends ServedKind>(
 
 /** Deletes exactly this object, and only as it was read where `version` is given (else CONFLICT). Succeeds if it is absent. */
 export async function deleteObject(
-  place: CallContext,
+  call: CallContext,
   { kind, metadata: { name, namespace, uid } }: { kind: ServedKind; metadata: { name: string; namespace?: string; uid: string } },
   version?: Version,
 ): Promise<void> {
   try {
-    await place.services.store.delete(kind, { name, namespace }, { uid, ...(version !== undefined && { version }) });
+    await call.services.store.delete(kind, { name, namespace }, { uid, ...(version !== undefined && { version }) });
   } catch (error) {
     if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
   }

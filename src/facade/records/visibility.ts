@@ -51,9 +51,9 @@ export function noteOf({ metadata: { namespace = '', name, uid, generation } }: 
 }
 
 /** Waits until the cache shows the noted write. Throws UNAVAILABLE when it lags behind. */
-export async function awaitRecordedWrite<K extends ServedKind>(place: CallContext, kind: K, note: string): Promise<void> {
+export async function awaitRecordedWrite<K extends ServedKind>(call: CallContext, kind: K, note: string): Promise<void> {
   const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
-  const { caches, clock, store } = place.services;
+  const { caches, clock, store } = call.services;
   const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
     if (object === undefined) return generation === null;
     return object.metadata.uid !== uid || (generation !== null && object.metadata.generation >= generation);

@@ -27,20 +27,20 @@ export function refuseForeign(
 }
 
 /** The routes that name one of these objects in a list which they leave when they are deleted. */
-export function routesNaming(place: CallContext, kind: ServedKind, names: ReadonlySet<string>): PosthornObject<'Route'>[] {
+export function routesNaming(call: CallContext, kind: ServedKind, names: ReadonlySet<string>): PosthornObject<'Route'>[] {
   if (kind !== 'Destination' && kind !== 'NotificationChannel') return [];
-  return cachedObjects(place, 'Route').filter(({ spec }) => withoutNamed(spec, kind, names) !== null);
+  return cachedObjects(call, 'Route').filter(({ spec }) => withoutNamed(spec, kind, names) !== null);
 }
 
 /** FIELD_MANAGED when another manager owns a list that objects of one kind would leave. */
-export async function refuseForeignLists(place: CallContext, deleted: readonly PosthornObject<ServedKind>[]): Promise<void> {
+export async function refuseForeignLists(call: CallContext, deleted: readonly PosthornObject<ServedKind>[]): Promise<void> {
   const [first] = deleted;
   if (first === undefined) return;
   const { kind } = first;
   const names = new Set(deleted.map(({ metadata }) => metadata.name));
   const foreign: Record<string, string[]> = {};
-  for (const { metadata } of routesNaming(place, kind, names)) {
-    const route = await getByName(place, 'Route', metadata.name);
+  for (const { metadata } of routesNaming(call, kind, names)) {
+    const route = await getByName(call, 'Route', metadata.name);
     try {
       if (route !== null) planChange(route, withoutNamed(route.spec, kind, names) ?? route.spec);
     } catch (error) {

@@ -244,8 +244,8 @@ export async function recoverPendingWrites(services: CallContext['services'], or
  * Runs `action` under the lock of the organization. Before, pending entries of the write-ahead log are finished, and the caches of `reads` show
  * what earlier holders wrote on any replica. Throws UNAVAILABLE when the caches lag behind.
  */
-function withLock<T>(place: CallContext, reads: readonly ServedKind[], action: (record: RecordWrite) => Promise<T>): Promise<T> {
-  const { services, caller } = place;
+function withLock<T>(call: CallContext, reads: readonly ServedKind[], action: (record: RecordWrite) => Promise<T>): Promise<T> {
+  const { services, caller } = call;
   return services.organizationLock.run(caller.organization.id, async (earlier, leaveNote) => {
     const notes = new Map(earlier);
     const record: RecordWrite = (object, isDeleted = false) => {
@@ -256,13 +256,13 @@ function withLock<T>(place: CallContext, reads: readonly ServedKind[], action: (
     const awaitAll = async (kinds: readonly ServedKind[]): Promise<void> => {
       for (const kind of kinds) {
         const text = notes.get(kind);
-        if (text !== undefined) await awaitRecordedWrite(place, kind, text);
+        if (text !== undefined) await awaitRecordedWrite(call, kind, text);
       }
     };
     const pending = await services.writeAheadLog.pending(caller.organization.id);
     if (pending.size > 0) {
       await awaitAll(['Route']);
-      await recoverPending(place, pending, record);
+      await recoverPending(call, pending, record);
     }
     await awaitAll(reads);
     return action(record);
@@ -282,12 +282,12 @@ type LogEntry = z.output<typeof logEntry>;
 
 /** The entry is written before `check` and the first write. It stays when the outcome is not known, and goes when `check` fails or a write is refused. */
 async function carryOutLogged(
-  place: CallContext,
+  call: CallContext,
   entry: LogEntry,
   record: RecordWrite,
   check = async (): Promise<void> => {},
 ): Promise<Route[]> {
-  const { services, caller } = place;
+  const { services, caller } = call;
   const org = caller.organization.id;
   const id = await services.writeAheadLog.begin(org, JSON.stringify(entry));
   const end = (): Promise<void> =>
@@ -302,7 +302,7 @@ async function carryOutLogged(
     throw error;
   });
   try {
-    const changed = await carryOut(place, entry, record);
+    const changed = await carryOut(call, entry, record);
     await end();
     return changed;
   } catch (error) {
@@ -312,21 +312,21 @@ async function carryOutLogged(
 }
 
 /** Returns the routes that are enabled or disabled as in the entry. */
-async function carryOut(place: CallContext, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
+async function carryOut(call: CallContext, entry: LogEntry, record: RecordWrite): Promise<Route[]> {
   switch (entry.action) {
     case 'delete': {
       const { kind, objects } = entry;
-      await leaveLists(place, kind, namesOf(objects), record);
+      await leaveLists(call, kind, namesOf(objects), record);
       for (const { name, uid } of objects) {
-        const object = { kind, metadata: { namespace: place.caller.organization.namespace, name, uid } };
-        await deleteObject(place, object);
+        const object = { kind, metadata: { namespace: call.caller.organization.namespace, name, uid } };
+        await deleteObject(call, object);
         record(object, true);
       }
       return [];
     }
     case 'enable': {
       const { enabled } = entry;
-      const changed = await lastAlone(entry.objects, ({ name }) => changeRoute(place, name, (spec) => ({ ...spec, enabled }), record));
+      const changed = await lastAlone(entry.objects, ({ name }) => changeRoute(call, name, (spec) => ({ ...spec, enabled }), record));
       return changed.filter((route) => route !== null);
     }
     default:
@@ -335,21 +335,21 @@ async function carryOut(place: CallContext, entry: LogEntry, record: RecordWrite
 }
 
 /** Takes objects out of the routes that name them. Routes that name a channel and no other send their alerts to none then. */
-async function leaveLists(place: CallContext, kind: ServedKind, names: ReadonlySet<string>, record: RecordWrite): Promise<void> {
-  for (const { metadata } of routesNaming(place, kind, names))
-    await changeRoute(place, metadata.name, (spec) => withoutNamed(spec, kind, names) ?? spec, record);
+async function leaveLists(call: CallContext, kind: ServedKind, names: ReadonlySet<string>, record: RecordWrite): Promise<void> {
+  for (const { metadata } of routesNaming(call, kind, names))
+    await changeRoute(call, metadata.name, (spec) => withoutNamed(spec, kind, names) ?? spec, record);
 }
 
 /** Null: it is gone. */
 async function changeRoute(
-  place: CallContext,
+  call: CallContext,
   name: string,
   specFor: (spec: Route['spec']) => Spec,
   record: RecordWrite,
 ): Promise<Route | null> {
   try {
-    const load = (): Promise<Route> => find(place, 'Route', name);
-    const changed = await changeSpec(place, 'Route', load, async ({ spec }) => specFor(spec));
+    const load = (): Promise<Route> => find(call, 'Route', name);
+    const changed = await changeSpec(call, 'Route', load, async ({ spec }) => specFor(spec));
     record(changed);
     return changed;
   } catch (error) {
@@ -362,8 +362,8 @@ async function changeRoute(
  * Finishes the pending entries of the write-ahead log, object by object: a write that is now refused does not hold up the others. Throws UNAVAILABLE when
  * entries stay pending.
  */
-async function recoverPending(place: CallContext, pending: ReadonlyMap<string, string>, record: RecordWrite): Promise<void> {
-  const { services, caller } = place;
+async function recoverPending(call: CallContext, pending: ReadonlyMap<string, string>, record: RecordWrite): Promise<void> {
+  const { services, caller } = call;
   const org = caller.organization.id;
   const unlessRefused = async (action: () => Promise<void>): Promise<void> => {
     try {
@@ -376,18 +376,18 @@ async function recoverPending(place: CallContext, pending: ReadonlyMap<string, s
   for (const [id, text] of pending) {
     await unlessRefused(async () => {
       const entry = logEntry.parse(parsePlainJson(text));
-      for (const object of entry.objects) await unlessRefused(() => finish(place, { ...entry, objects: [object] }, object, record));
+      for (const object of entry.objects) await unlessRefused(() => finish(call, { ...entry, objects: [object] }, object, record));
     });
     await services.writeAheadLog.end(org, id);
   }
 }
 
 /** Repeats the entry for one object. A newer object with the same name stays as it is. */
-async function finish(place: CallContext, entry: LogEntry, { name, uid }: Named[number], record: RecordWrite): Promise<void> {
-  const current = await getByName(place, entry.kind, name);
+async function finish(call: CallContext, entry: LogEntry, { name, uid }: Named[number], record: RecordWrite): Promise<void> {
+  const current = await getByName(call, entry.kind, name);
   if (current !== null && current.metadata.uid !== uid) return;
-  if (current !== null && entry.action === 'delete') await refuseForeignLists(place, [current]);
-  await carryOut(place, entry, record);
+  if (current !== null && entry.action === 'delete') await refuseForeignLists(call, [current]);
+  await carryOut(call, entry, record);
 }
 
 async function lastAlone<T, R>(items: readonly T[], write: (item: T, index: number) => Promise<R>): Promise<R[]> {
