@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expandScript, type FieldTables, includesOf, type ScriptPart, scriptText } from '../src/redis/script-text.ts';
+import { scriptLayout, scriptText } from '../src/redis/script-layout.ts';
+import { expandScript, type FieldTables, includesOf, type ScriptPart } from '../src/redis/script-text.ts';
 import { bindLua, type LuaLocal, type LuaScopes } from './lua-scopes.ts';
 
 /** What Lua 5.1 refuses to compile beyond, per function. */
@@ -170,42 +171,42 @@ class ScriptRules {
   readonly #text: string;
   /** The same as Redis has it. */
   readonly #textInRedis: string;
+  readonly #placesInRedis: Place[];
   readonly #headers: string;
 
   constructor(rules: LuaRules, script: URL, parts: readonly ScriptPart[]) {
     this.#rules = rules;
     this.#script = script;
-    this.#places = parts.flatMap(({ file, line, text }) =>
-      text
-        .split('\n')
-        .slice(0, -1)
-        .map((_, k) => ({ file, line: line + k })),
-    );
+    this.#places = placesOf(parts);
     this.#text = parts.map((part) => part.text).join('');
+    const { early, late, own } = scriptLayout(parts);
+    this.#placesInRedis = placesOf([...early, ...late, own]);
     this.#textInRedis = scriptText(parts);
     this.#headers = [...Map.groupBy(parts, (part) => part.file.href).values()].map(headerOf).join('\n');
   }
 
   check(): void {
-    const scopes = this.#bind(this.#text);
+    const scopes = this.#bind(this.#text, this.#places);
     this.#names(scopes);
     this.#declarations(scopes);
     this.#includes(scopes);
-    this.#limits(this.#bind(this.#textInRedis));
+    const scopesInRedis = this.#bind(this.#textInRedis, this.#placesInRedis);
+    this.#limits(scopesInRedis);
+    this.#exported(scopes, scopesInRedis);
     this.#arguments(scopes);
   }
 
-  #place(line: number): Place {
+  #place(line: number, places = this.#places): Place {
     // The end of the text is on a line of its own.
-    return this.#places[Math.min(line, this.#places.length) - 1] ?? { file: this.#script, line };
+    return places[Math.min(line, places.length) - 1] ?? { file: this.#script, line };
   }
 
-  #bind(text: string): LuaScopes {
+  #bind(text: string, places: Place[]): LuaScopes {
     try {
       return bindLua(text);
     } catch (error) {
       const { line, message } = error as { line?: number; message: string };
-      throw new Error(`${this.#rules.at(this.#place(line ?? 1))}: ${message.replace(/^\[\d+:\d+\] /, '')}`, { cause: error });
+      throw new Error(`${this.#rules.at(this.#place(line ?? 1, places))}: ${message.replace(/^\[\d+:\d+\] /, '')}`, { cause: error });
     }
   }
 
@@ -269,10 +270,21 @@ class ScriptRules {
     }
   }
 
+  /** Reports what a file uses of an include that is created on first use and that is no function and no table: the layout does not export it. */
+  #exported({ references }: LuaScopes, inRedis: LuaScopes): void {
+    const global = new Set(references.filter(({ local }) => local === null).map(({ name }) => name));
+    for (const { name, line, local } of inRedis.references)
+      if (local === null && !globals.has(name) && !global.has(name))
+        this.#rules.complain(
+          this.#place(line, this.#placesInRedis),
+          `uses ${name} of an include that is created on first use, and it is no function and no table`,
+        );
+  }
+
   #limits({ functions }: LuaScopes): void {
     for (const { line, locals, upvalues } of functions) {
       // The chunk is the script as a whole, whichever file its first line is of.
-      const place = line === 1 ? { file: this.#script, line: 1 } : this.#place(line);
+      const place = line === 1 ? { file: this.#script, line: 1 } : this.#place(line, this.#placesInRedis);
       this.#limit(place, locals, 'locals in scope at a time', warnedLocals, maxLocals);
       this.#limit(place, upvalues, 'locals of functions around it', warnedUpvalues, maxUpvalues);
     }
@@ -300,6 +312,15 @@ class ScriptRules {
       if (typeof index === 'number' && !values.some((each) => each.index === index))
         this.#rules.complain({ file: this.#script, line: 1 }, `says what ARGV[${index}] is and does not use it`);
   }
+}
+
+function placesOf(parts: readonly ScriptPart[]): Place[] {
+  return parts.flatMap(({ file, line, text }) =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((_, k) => ({ file, line: line + k })),
+  );
 }
 
 /** The comments with which a file begins. */

@@ -35,6 +35,14 @@ test.each<[string, Record<string, string>, string[]]>([
   ['a function that is made a global', { 's.lua': 'function f() end\n' }, ['s.lua:1: assigns to the global f, which Redis refuses']],
   ['an assignment to what Redis gives', { 's.lua': 'redis = nil\n' }, ['s.lua:1: assigns to the global redis, which Redis refuses']],
   [
+    'a value of an include that is created on first use',
+    {
+      's.lua': '-- @include "late.lua"\nreturn late() + limit + list[1]\n',
+      'late.lua': '-- @created-on-first-use\nlocal limit = 3\nlocal list = { 1 }\nlocal function late()\n  return limit\nend\n',
+    },
+    ['s.lua:2: uses limit of an include that is created on first use, and it is no function and no table'],
+  ],
+  [
     'a function that uses a later one',
     { 's.lua': 'local function first()\n  return second()\nend\nlocal function second()\n  return 1\nend\nreturn first() + second()\n' },
     ['s.lua:2: uses second before s.lua:4 declares it'],

@@ -48,38 +48,14 @@ export function expandScript(file: URL, tables: FieldTables = noTables): readonl
   return named;
 }
 
-/** Indentation, and lines of comment: Redis keeps the text of every script. Their line ends stay, so that errors name the lines of the files. */
-const unneeded = /^[ \t]*--.*$|^[ \t]+/gm;
-const topLocals = /^local /gm;
-
-/** So many locals at the top of its files a function of the text has before the rest goes into a function of its own. */
-const localsPerFunction = 20;
-
-/**
- * Returns the text that Redis is given for an expanded script, less what it does not need. The files after the first locals are in a function that is called
- * in place, so are those after the next, and so on. A call of a script makes all functions of its includes, and Lua 5.1 finds each local that one of them
- * uses of the function around it by a walk over all that are in use there; those that lie further out it takes in one step. In one function of
- * 160 locals that walk took most of the time of a short script.
- */
-export function scriptText(parts: readonly ScriptPart[]): string {
-  let text = '';
-  let functions = 0;
-  let locals = 0;
-  for (const part of parts) {
-    if (locals >= localsPerFunction) {
-      text += 'return (function() ';
-      functions++;
-      locals = 0;
-    }
-    text += part.text.replaceAll(unneeded, '');
-    locals += part.text.match(topLocals)?.length ?? 0;
-  }
-  return text + (functions === 0 ? '' : `${'end)()'.repeat(functions)}\n`);
-}
-
 /** Returns the includes that a file names itself, in their order. */
 export function includesOf(file: URL): ScriptInclude[] {
   return partsOf(file).filter((part) => !('text' in part));
+}
+
+/** Whether a file has the line `-- @created-on-first-use` (`scriptText`). */
+export function isCreatedOnFirstUse(file: URL): boolean {
+  return partsOf(file).some((part) => 'text' in part && createdOnFirstUse.test(part.text));
 }
 
 /** `open`: the files whose includes are being expanded, from the script on; `asked`: the line that includes `file`. */
@@ -138,6 +114,7 @@ function kept<K extends object, V>(values: WeakMap<K, V>, key: K, make: () => V)
 }
 
 const includeLine = /^\s*--\s*@include\b.*$/;
+const createdOnFirstUse = /^-- @created-on-first-use$/m;
 const includeForm = /^-- @include "([^"]+)"$/;
 
 function partsOf(file: URL, asked?: ScriptPlace): readonly (ScriptPart | ScriptInclude)[] {

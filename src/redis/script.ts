@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from './connection.ts';
-import { expandScript, type FieldTables, type ScriptPart, scriptText, snakeCase } from './script-text.ts';
+import { scriptText } from './script-layout.ts';
+import { expandScript, type FieldTables, type ScriptPart, snakeCase } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 

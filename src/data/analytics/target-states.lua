@@ -8,7 +8,6 @@
 -- fresh messages and of its retries are under way}}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/order.lua"
 -- @include "../../redis/scripts/includes/json.lua"
 

@@ -11,6 +11,7 @@
 -- @include "../queue/includes/outbox.lua"
 -- @include "../queue/includes/unfinished.lua"
 -- @include "../queue/includes/outbox-entries.lua"
+-- @include "../queue/includes/unfinished-changes.lua"
 
 -- Of more events the sums are not compared, which would take too long.
 local max_events = 20000
@@ -45,7 +46,7 @@ local function entries_of(event)
     outbox = {}
     for _, found in ipairs(call('XRANGE', P .. 'out', '-', '+')) do
       local f = fields_of(found)
-      local of_event = f[F.outbox.kind] == 'x' and f[F.outbox.shard] == own_shard and f[F.outbox.event] or f[F.outbox.broken_event]
+      local of_event = f[F.outbox.kind] == 'x' and f[F.outbox.shard] == own_shard() and f[F.outbox.event] or f[F.outbox.broken_event]
       if of_event then
         local of = outbox[of_event] or { 0, 0 }
         outbox[of_event] = { of[1] + 1, of[2] + select(2, string.gsub(f[F.outbox.lines], '[^\n]+', '')) }

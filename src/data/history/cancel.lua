@@ -12,7 +12,6 @@
 -- @include "../shard/includes/count.lua"
 -- @include "../queue/includes/status-counts.lua"
 -- @include "../queue/includes/unfinished.lua"
--- @include "../queue/includes/finish.lua"
 -- @include "../queue/includes/cancelled.lua"
 -- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/leave-batch.lua"
@@ -20,6 +19,7 @@
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "../queue/includes/complete-end.lua"
 -- @include "../shard/includes/apart.lua"
+-- @include "../queue/includes/bury.lua"
 
 local asked = decoded(ARGV[1])
 local org, who = asked.org, asked.who

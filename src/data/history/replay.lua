@@ -83,7 +83,7 @@ local function detour_of(t)
   if not other_shard or t[3] == other_destination then
     return nil
   end
-  return other_shard == own_shard and intern(t[1], t[2], other_destination) or other_shard .. '/' .. other_destination
+  return other_shard == own_shard() and intern(t[1], t[2], other_destination) or other_shard .. '/' .. other_destination
 end
 
 local outcomes, pending = {}, {}

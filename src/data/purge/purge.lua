@@ -16,6 +16,7 @@
 -- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/pool-changes.lua"
 -- @include "../queue/includes/account.lua"
+-- @include "../queue/includes/unfinished-changes.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
 local max_messages = 200

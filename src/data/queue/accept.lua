@@ -216,8 +216,8 @@ local function store(e)
     routes[taken[k]] = true
   end
   if has_further then
-    sent[#sent + 1] = send(own_shard, 'w', F.outbox.event, e.id, F.outbox.walk_from, e.from, F.outbox.walk_until, e['until'])
-    far = far .. ' ' .. own_shard .. 'w'
+    sent[#sent + 1] = send(own_shard(), 'w', F.outbox.event, e.id, F.outbox.walk_from, e.from, F.outbox.walk_until, e['until'])
+    far = far .. ' ' .. own_shard() .. 'w'
   end
   if far ~= '' then
     call('HSET', P .. 'far', e.id, far)

@@ -9,7 +9,6 @@
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "includes/ulid.lua"
 -- @include "includes/ring-pools.lua"
 

@@ -32,6 +32,7 @@
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
+local slow_wait_ms = 1000
 local open_again_ms = 1000
 -- A target whose messages go out in order waits for so long for a retry, unless it is activated before (order.lua).
 local order_wait_ms = 30000
@@ -58,6 +59,8 @@ local held_until, held_by = {}, {}
 
 -- The entries of the last read: their organization, and `done`, the number of those that were given to the worker, removed or moved.
 local reading = { entries = {}, org = '', done = 0 }
+-- Whether guests of a target were sent away (guests.lua).
+local has_sent_guests = false
 
 -- Notes that the worker holds an entry; returns its handle.
 local function note_held(lane, entry)
@@ -259,6 +262,7 @@ local function serve(n, org, start, quantum)
   end
   if t[F.target.moves_on] then
     send_guests_away(n, t)
+    has_sent_guests = true
   end
   if t[F.target.circuit_state] == 'o' and now >= tonumber(t[F.target.cooldown_end_ms]) then
     circuit_begin(n, 'h')
@@ -488,12 +492,16 @@ if not is_done then
   write_status_counts()
   error(trouble, 0)
 end
-go_on_with_guests()
+if has_sent_guests then
+  go_on_with_guests()
+end
 if rawget(failover, 'ask') then
   -- Something has asked for places to move to.
   failover.ask()
 end
-shared_limiters.write()
+if rawget(shared_limiters, 'write') then
+  shared_limiters.write()
+end
 write_status_counts()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then

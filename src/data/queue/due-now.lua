@@ -10,7 +10,6 @@
 -- @include "includes/work.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/ring-pools.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/order.lua"
 
 local wanted, touched = {}, {}

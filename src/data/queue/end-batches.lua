@@ -19,6 +19,7 @@
 -- @include "../feed/includes/feed.lua"
 -- @include "includes/failures-index.lua"
 -- @include "includes/expiry.lua"
+-- @include "includes/finish-unsent.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0

@@ -12,6 +12,7 @@
 -- @include "includes/remote-holds.lua"
 -- @include "includes/event-list.lua"
 -- @include "includes/outbox-entries.lua"
+-- @include "includes/unfinished-changes.lua"
 
 local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
 if not found then
@@ -30,7 +31,7 @@ end
 for k = 3, #ARGV, 3 do
   local shard, count = ARGV[k], tonumber(ARGV[k + 1])
   sent[#sent + 1] = send_messages(shard, event, ARGV[k + 2])
-  if shard == own_shard then
+  if shard == own_shard() then
     call('HINCRBY', P .. 'refs', event, count)
     count_messages(event, nil, count)
     unlisted(event)
@@ -41,9 +42,9 @@ for k = 3, #ARGV, 3 do
 end
 
 if ARGV[2] ~= '' then
-  sent[#sent + 1] = send(own_shard, 'w', F.outbox.event, event, F.outbox.walk_from, ARGV[2], F.outbox.walk_until, f[F.outbox.walk_until])
-elseif not keep_without_messages(event, own_shard .. 'w') then
-  far_release(event, own_shard .. 'w')
+  sent[#sent + 1] = send(own_shard(), 'w', F.outbox.event, event, F.outbox.walk_from, ARGV[2], F.outbox.walk_until, f[F.outbox.walk_until])
+elseif not keep_without_messages(event, own_shard() .. 'w') then
+  far_release(event, own_shard() .. 'w')
 end
 write_unfinished()
 return sent

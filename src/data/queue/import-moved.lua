@@ -22,6 +22,7 @@
 -- @include "includes/attempt-details.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "../../redis/scripts/includes/json.lua"
+-- @include "includes/unfinished-changes.lua"
 
 local moved = decoded(ARGV[1])
 local id, event, text, from, org, route, destination = moved.message, moved.event, ARGV[2], moved.from, moved.org, moved.route, moved.destination

@@ -35,7 +35,7 @@ end
 local carried = {}
 local function is_line_enough(f)
   local to = f[F.outbox.shard] .. ' ' .. f[F.outbox.event]
-  if f[F.outbox.shard] == own_shard or carried[to] then
+  if f[F.outbox.shard] == own_shard() or carried[to] then
     return true
   end
   carried[to] = true
@@ -59,7 +59,7 @@ end
 local function read(entry, f)
   local kind, shard, event, message = f[F.outbox.kind], f[F.outbox.shard], f[F.outbox.event], f[F.outbox.message]
   if kind == 'i' then
-    return { entry, own_shard, kind, f[F.outbox.broken_event], first_line_of(f[F.outbox.broken_event]) }
+    return { entry, own_shard(), kind, f[F.outbox.broken_event], first_line_of(f[F.outbox.broken_event]) }
   elseif kind == 'x' then
     bytes = bytes + #f[F.outbox.lines]
     return { entry, shard, kind, event, is_line_enough(f) and first_line_of(event) or text_of(event), lines_of(f) }

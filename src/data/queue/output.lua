@@ -9,6 +9,7 @@
 -- @include "includes/output.lua"
 -- @include "includes/unfinished.lua"
 -- @include "../../redis/scripts/includes/json.lua"
+-- @include "includes/unfinished-changes.lua"
 
 local asked = decoded(ARGV[1])
 local message, event, route, output = asked.message, asked.event, asked.route, ARGV[2]

@@ -10,6 +10,8 @@
 -- @include "../../redis/scripts/includes/json.lua"
 -- @include "includes/ring-pools.lua"
 
+local quota_note_kept_ms = 5356800000
+
 local note = decoded(ARGV[1])
 local key = P .. 'oe:' .. note.org
 if note.kind == F.own_events.quota_reached then
@@ -17,7 +19,7 @@ if note.kind == F.own_events.quota_reached then
     return 0
   end
   call('HSET', key, F.own_events.noted_quota, note.number)
-  keep_own(key, own_number_kept_ms)
+  keep_own(key, quota_note_kept_ms)
 end
 note_own(note.kind, note.org, '-', note.about, '-', note.data, note.hop)
 -- Without the bell an idle worker would read it half a minute later.

@@ -36,6 +36,7 @@
 -- @include "includes/attempt-details.lua"
 -- @include "../feed/includes/feed.lua"
 -- @include "includes/expiry.lua"
+-- @include "includes/finish-unsent.lua"
 
 local item_length = 5
 local arguments, match = ARGV, string.match
@@ -328,7 +329,9 @@ for k = 1, count do
 end
 
 -- What is acknowledged must be somewhere before anything else is done.
-retries.write()
+if rawget(retries, 'write') then
+  retries.write()
+end
 for _, n in ipairs(order) do
   local target = targets[n]
   if target.org then
@@ -390,7 +393,9 @@ end
 counters.write()
 write_status_counts()
 write_unfinished()
-end_log.write_successes()
+if rawget(end_log, 'write_successes') then
+  end_log.write_successes()
+end
 hints.ready, hints.due = call('EXISTS', P .. 'ready' .. mark), next_due_ms()
 woken[mark] = nil
 ring_woken()

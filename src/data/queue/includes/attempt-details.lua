@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "account.lua"
--- @include "unfinished.lua"
 -- @include "../../shard/includes/first-use.lua"
+-- @include "unfinished-changes.lua"
 
 -- Attempts that have both forms (attempt-record.ts), whose long one, in `a:<message>`, may go. Kept are those of the first and the last two failed attempts
 -- of a message and of the success after them, each at most 4 KiB, together at most 12 KiB; and none where the account has most of its share of Redis.

@@ -5,6 +5,7 @@
 -- @include "work.lua"
 -- @include "lanes.lua"
 -- @include "expiry.lua"
+-- @created-on-first-use
 
 -- Forms batches (batch.lua).
 

@@ -4,6 +4,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "../../feed/includes/feed.lua"
 -- @include "waiting.lua"
+-- @created-on-first-use
 
 -- The circuit breaker of a target, in its hash (../../shard/hash-fields.ts). The same machine as a pure function: src/core/circuit.ts.
 --

@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- How many dead letters an organization has, `q:<org>`: fields by F.dead_letters.
 local function count_dead_letter(org, destination, reason, by)

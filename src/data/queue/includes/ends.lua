@@ -1,6 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/hints.lua"
 -- @include "account.lua"
+-- @created-on-first-use
 
 -- The log of what ends at targets whose route has alerts (F.target.has_alerts): the stream `ends`, which src/notify reads and
 -- forgets. F.ends has the fields of its entries; kind is what ended: f a message that failed, s messages that were delivered, o a circuit that opens,

@@ -4,6 +4,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "unfinished.lua"
 -- @include "work.lua"
+-- @include "unfinished-changes.lua"
 
 -- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
 

@@ -1,7 +1,6 @@
 -- @include "complete-end.lua"
 -- @include "../../shard/includes/apart.lua"
 -- @include "expiry.lua"
--- @include "finish.lua"
 -- @include "lanes.lua"
 -- @include "leave-batch.lua"
 -- @include "leave-lane.lua"
@@ -10,6 +9,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "time-shares.lua"
 -- @include "waiting.lua"
+-- @include "bury.lua"
 
 -- Ends up to 100 messages that have expired, wherever they wait (expiry.lua). Returns how many.
 local expire_messages

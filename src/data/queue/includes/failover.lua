@@ -8,8 +8,8 @@
 -- @include "work.lua"
 -- @include "failures-index.lua"
 -- @include "expiry.lua"
--- @include "../../shard/includes/first-use.lua"
 -- @include "lanes.lua"
+-- @created-on-first-use
 
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. A target
 -- that does not serve (any more) has F.target.moves_on: `a` its destination is disabled, suspended or gone, all its messages move on; `g` the route names it no more,
@@ -22,7 +22,7 @@
 -- the entry of the last question, and when it was asked (ms).
 
 local failover = {}
-on_first_use(failover, function()
+do
   -- After so many moves a message stays where it is.
   local max_moves = 8
   failover.max_moves = max_moves
@@ -272,4 +272,4 @@ on_first_use(failover, function()
   function failover.move_out(lane, entry, m, from, candidate, why)
     remove_after(lane, entry, has_moved, failover.move, m, from, candidate, why)
   end
-end)
+end

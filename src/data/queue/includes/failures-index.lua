@@ -1,5 +1,6 @@
 -- @include "index.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- Index of the messages of an organization that have a failed attempt or ended unsent, `i:bad:<org>`: a sorted set by creation (as the small indexes of
 -- index.lua), in the shard where the message was created. Entries stay until the message is pruned, also when a later attempt succeeds. A message that was

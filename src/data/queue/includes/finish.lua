@@ -1,16 +1,13 @@
--- @include "../../shard/includes/batch.lua"
 -- @include "../../shard/includes/count.lua"
 -- @include "dead-letters.lua"
 -- @include "ends.lua"
 -- @include "index.lua"
 -- @include "own-events.lua"
 -- @include "../../shard/includes/shard.lua"
--- @include "status-counts.lua"
 -- @include "unfinished.lua"
 -- @include "failures-index.lua"
 -- @include "../../feed/includes/feed.lua"
 -- @include "cancelled.lua"
--- @include "expiry.lua"
 
 -- By message what an end as a dead letter writes into its hash, from its entry in the history on.
 local begun_ends = {}
@@ -63,51 +60,4 @@ local function finish(id, event, org, n, destination, status, reason, error_type
   end
   call('XADD', P .. 'fin', stamp, F.entry.message, id)
   return F.message.status, status, F.message.end_stamp, stamp
-end
-
--- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Returns the same.
-local function finish_unsent(id, event, org, n, status, why)
-  local stamp = new_stamp()
-  hold_event(event, org, -1)
-  note_failure(org, id, call('HGET', P .. 'm:' .. id, F.message.index_stamp))
-  local t = call('HMGET', P .. 't:' .. n, F.target.route, F.target.destination, F.target.has_alerts)
-  local route = t[1] or ''
-  feed.message(status, org, id, event, n, t[2] or '-', nil, route)
-  if status == 't' then
-    if is_for_webhooks(org) then
-      counters.ended(org, n, t[2] or '', F.tally.failed)
-    else
-      counters.unsent(org, route)
-    end
-    index_add(P .. 'i:fail:' .. route, stamp, id)
-    if t[3] then
-      end_log.add(org, route, end_log.first_destination(id, t[2]), 'f', 1, id)
-    end
-  else
-    counters.held_back(org, route, 1)
-    counters.reason(org, n, 'filtered')
-  end
-  call('XADD', P .. 'fin', stamp, F.entry.message, id)
-  if why == '' then
-    return F.message.status, status, F.message.end_stamp, stamp
-  end
-  return F.message.status, status, F.message.end_stamp, stamp, F.message.unsent_reason, why
-end
-
--- Sends an unfinished message that nobody holds to the dead letters; of a batch each member. `error_type` as in finish.
-local function bury(id, org, reason, error_type)
-  if call('HGET', P .. 'm:' .. id, F.message.event) == batch_marker then
-    batch_end(id, 'q', reason)
-    return
-  end
-  local m = call('HMGET', P .. 'm:' .. id, F.message.target, F.message.status, F.message.event, F.message.expires_ms)
-  local n = m[1] or ''
-  burying[id] = { org, m[2] }
-  call('HDEL', P .. 'm:' .. id, F.message.due_ms)
-  if m[4] then
-    expiry.forget(id)
-  end
-  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, F.target.destination) or '', 'q', reason, error_type))
-  count_status(org, m[2], 'q')
-  call('HINCRBY', ctl, F.control.open_messages, -1)
 end

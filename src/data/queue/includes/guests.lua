@@ -2,6 +2,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
 -- @include "failover.lua"
+-- @created-on-first-use
 
 -- Guests of a target are messages that came from another destination. They move on once the route does not name the target any more (F.target.moves_on is `g`,
 -- failover.lua), also while something keeps the target from sending. A script reads a bounded number of unread entries, and each of them once:

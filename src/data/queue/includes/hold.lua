@@ -1,6 +1,5 @@
 -- @include "account.lua"
 -- @include "cancelled.lua"
--- @include "finish.lua"
 -- @include "requeue-in-order.lua"
 -- @include "../../shard/includes/pools.lua"
 -- @include "../../shard/includes/shard.lua"
@@ -8,6 +7,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
 -- @include "expiry.lua"
+-- @include "bury.lua"
 
 -- What stands for a message that a worker holds, beside its entry in the lane: `held` and `held:<worker>`, a lease of the
 -- limiter, a place among the slow ones (slow.lua), a probe of the circuit (`probe:<target>`). All of it is named by the handle.

@@ -4,6 +4,7 @@
 -- @include "ends.lua"
 -- @include "failures-index.lua"
 -- @include "index.lua"
+-- @created-on-first-use
 
 -- Makes a message that is over because its event breaks the schema of its route. `n`: the target of the route without a destination; `message`: id, route,
 -- `failed_for`, the destination for whose alerts it counts as a failure, or `-`, and `why`, what it breaks.

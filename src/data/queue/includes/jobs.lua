@@ -1,4 +1,3 @@
--- @include "../../shard/includes/batch.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "expiry.lua"
 

@@ -1,6 +1,6 @@
 -- @include "failover.lua"
--- @include "finish.lua"
 -- @include "intern.lua"
+-- @include "bury.lua"
 
 -- Ends the stay of messages at a target whose route or destination is gone.
 

@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- A limiter `l:<destination>` has the fields of F.limiter (../../shard/hash-fields.ts).
 

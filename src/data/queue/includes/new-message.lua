@@ -1,5 +1,4 @@
 -- @include "../../shard/includes/count.lua"
--- @include "finish.lua"
 -- @include "index.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "status-counts.lua"
@@ -10,6 +9,7 @@
 -- @include "queue-capacity.lua"
 -- @include "retries.lua"
 -- @include "expiry.lua"
+-- @include "bury.lua"
 
 -- Makes the message of an event for one target.
 
@@ -73,9 +73,11 @@ local function new_message(event, org, n, target)
     end
     return false
   end
-  local is_over, entry = overflow(target.id, n, org, target.destination)
-  if is_over then
-    return false, entry
+  if is_queue_full(target.destination) then
+    local is_over, entry = overflow(target.id, n, org, target.destination)
+    if is_over then
+      return false, entry
+    end
   end
   -- The lane of retries of a target that forms batches has batches alone.
   if target.is_paced and not call('HGET', P .. 't:' .. n, F.target.batch_layout) then

@@ -1,5 +1,6 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/hints.lua"
+-- @created-on-first-use
 
 -- The outbox `out` of a shard: a stream of entries that the carrier (outbox-carrier.ts) takes to other shards. Every entry has
 -- F.outbox.shard, F.outbox.since_ms and F.outbox.kind, which is one of:
@@ -42,7 +43,9 @@ local function send_invalid(event, lines, reasons)
 end
 
 -- The number of this shard.
-local own_shard = string.match(P, '{s(%d+)}:$')
+local function own_shard()
+  return string.match(P, '{s(%d+)}:$')
+end
 
 -- Shard and key at home of a record key that names another shard; nil for one of this shard.
 local function home_of(key)

@@ -1,7 +1,8 @@
 -- @include "failover.lua"
--- @include "finish.lua"
 -- @include "queue-capacity.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @include "bury.lua"
+-- @created-on-first-use
 
 local queue_is_full = 'queue_limit_exceeded'
 
@@ -10,8 +11,7 @@ local queue_is_full = 'queue_limit_exceeded'
 -- queued, and configure.lua moves what exceeds the queue.
 -- Returns whether it did, then also the entry in the outbox of a message that moves to another shard.
 local function overflow(id, n, org, destination)
-  local room = queue_capacity(destination)
-  if not room or room > 0 then
+  if not is_queue_full(destination) then
     return false
   end
   local t = call('HMGET', P .. 't:' .. n, F.target.revision, F.target.failover_targets)

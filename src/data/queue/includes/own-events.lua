@@ -1,6 +1,7 @@
 -- @include "ends.lua"
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (F.target.has_own_events).
 -- F.ends has their fields. The route is in own_route, a name that readers of the release before pass over. The kind is one of: q a dead letter, o a
@@ -11,7 +12,6 @@
 -- kind: whoever reads such an entry finds out whether anybody wants it (own-event-payload.ts), so that it takes none of the entries of others.
 local own_per_minute = 20
 local own_kept_ms = 86400000
-local own_number_kept_ms = 5356800000
 
 local function keep_own(key, ms)
   if call('PTTL', key) < ms then

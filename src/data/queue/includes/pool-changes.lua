@@ -1,5 +1,6 @@
 -- @include "../../shard/includes/pools.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- An organization that goes from one pool of workers to another (pools.lua).
 

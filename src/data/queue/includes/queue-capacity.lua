@@ -18,6 +18,11 @@ local function queue_capacity(destination)
   return rooms[destination]
 end
 
+local function is_queue_full(destination)
+  local room = queue_capacity(destination)
+  return room and room <= 0
+end
+
 local function use_room(destination)
   local room = rooms[destination]
   rooms[destination] = room and room - 1

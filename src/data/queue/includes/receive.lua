@@ -1,11 +1,11 @@
 -- @include "failover.lua"
--- @include "finish.lua"
 -- @include "queue-capacity.lua"
 -- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
 -- @include "expiry.lua"
+-- @include "bury.lua"
 
 -- Queues a message that has come from another shard, unless its target cannot take it: then it goes on to the next one, or back. One that overflowed
 -- and comes back to a queue that is full is a dead letter, and so is one that expired on its way.

@@ -1,6 +1,7 @@
 -- @include "remove.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "unfinished.lua"
+-- @include "unfinished-changes.lua"
 
 -- Takes one of the tokens that hold an event for other shards (outbox.lua); the event goes with the last of them, once none of its
 -- messages is here. Returns whether it was there.

@@ -11,6 +11,7 @@
 -- @include "attempt-details.lua"
 -- @include "../../shard/includes/packed.lua"
 -- @include "expiry.lua"
+-- @include "unfinished-changes.lua"
 
 -- Removal of records, for retention and purge.
 local function history_remove(key, stamp)

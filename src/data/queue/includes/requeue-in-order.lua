@@ -1,6 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
+-- @created-on-first-use
 
 -- Puts messages that were taken and not sent, a list of ids, into the lane of retries of target n, whose messages go out in order: before those that were
 -- accepted later and are there unread. Workers give back in any order what they took before order was switched on. Of these later ones a script moves up

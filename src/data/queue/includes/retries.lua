@@ -3,6 +3,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "time-shares.lua"
 -- @include "../../shard/includes/apart.lua"
+-- @created-on-first-use
 
 -- Messages that wait for their time: `due` (time-shares.lua), its members being `<target> <message>`, and in the hash `retries` how many of each target; of
 -- these, first attempts that were scheduled are counted in the hash `scheduled` besides. A scheduled message has the state `p` and, in d, its time.

@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- A limiter that the targets of one application share: in any window of time they get at most so many messages together. `l:<application>`
 -- has its windows; F.target.shared_limiter is the application.

@@ -1,8 +1,8 @@
 -- @include "account.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @created-on-first-use
 
 -- Which slow attempts may begin (slow.lua).
-local slow_wait_ms = 1000
 
 -- The places of `slots` (of a pool, or of one worker) that are left for an account that holds `own` of the `held`: those of any slow
 -- attempt, and those of a probe; and whether it is its own share that leaves no place for either. `SlotShares` of the

@@ -1,6 +1,6 @@
 -- @include "account.lua"
 -- @include "../../shard/includes/shard.lua"
--- @include "../../shard/includes/first-use.lua"
+-- @created-on-first-use
 
 -- What waits for its time in a sorted set of the shard (`due`, `exp`, `waiting`), shared between accounts: while k of them have something due, each has at
 -- least 1 / k of nine tenths of what a call takes.
@@ -12,7 +12,7 @@
 -- member that they moved to another time is moved in the index. A member that they added is taken in the order of time until index_more has found it.
 -- So a script may remove a member from the set alone.
 local time_shares = {}
-on_first_use(time_shares, function()
+do
   -- At least this part of the places of a call goes by the order of time, which also finds members that the index lacks.
   local in_order = 0.1
   local max_indexed = 100
@@ -175,4 +175,4 @@ on_first_use(time_shares, function()
     end
     call('HSET', ctl, 'indexed:' .. name, scan[1] == '0' and 'all' or scan[1])
   end
-end)
+end

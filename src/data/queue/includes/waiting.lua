@@ -2,13 +2,13 @@
 -- @include "time-shares.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
--- @include "../../shard/includes/first-use.lua"
+-- @created-on-first-use
 
 -- Names that promote.lua looks at when their time has come, in the sorted set `waiting` (time-shares.lua): limiters that targets wait under (b in target.lua), `!<target>` for an
 -- open circuit, `~x` for messages that expire (expiry.lua). A name counts to the account of its targets. What all accounts wait for, `~x` and `~slow<pool>`, counts to `~`, which is no
 -- account.
 local waiting = {}
-on_first_use(waiting, function()
+do
   -- `org`: of a target that waits under the name; nil: it is looked up.
   local function account(name, org)
     if string.byte(name) == 126 then
@@ -37,7 +37,7 @@ on_first_use(waiting, function()
     time_shares.index_more('waiting', account)
     return time_shares.take('waiting', limit, account)
   end
-end)
+end
 
 -- Lets a target wait under a limiter until `at` (ms), or until somebody gives the limiter back what it lacks. Routes of higher
 -- priority are woken first, then who waits longest.

@@ -1,10 +1,10 @@
--- @include "finish.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
 -- @include "failover.lua"
 -- @include "expiry.lua"
 -- @include "has-left.lua"
+-- @include "bury.lua"
 
 -- Moves a message that has waited too long to a failover target, or ends it.
 local function end_wait(n, id, org, reason, options)

@@ -1,3 +1,4 @@
+-- @created-on-first-use
 
 -- Runs independent pieces of work. When one fails, its item is put back, and the other pieces still run. Redis does not roll back the writes of a script that
 -- fails, so an item that the script has removed would be lost. promote.lua replies with the error. Other scripts leave the item that was put back to promote.lua.

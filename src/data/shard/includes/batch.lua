@@ -1,5 +1,6 @@
 -- @include "shard.lua"
 -- @include "hints.lua"
+-- @created-on-first-use
 
 -- Targets whose messages go out in batches (warehouses). The limits that make a batch complete are in
 -- the target's hash (../hash-fields.ts).
@@ -12,8 +13,6 @@
 -- written are in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. `bs:<target>` is the
 -- set of the batches of a target.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
-local batch_marker = '*'
-
 -- Length, and time (ms) at which the oldest message was queued, of the lane of fresh messages; nil: it is empty.
 local function batch_head(n)
   local length = redis.pcall('XLEN', P .. 'w:' .. n)

@@ -1,11 +1,11 @@
 -- @include "shard.lua"
--- @include "first-use.lua"
+-- @created-on-first-use
 
 -- A payload above 1 MiB is stored beside the text of its event, in chunks of 512 KiB: strings `c:<token>:<number>`, counted from 0. The process that stores the
 -- event writes them one by one, with a lifetime, before a script names them. The first line of the text then ends with `<token>/<bytes>`, and the chunks
 -- have no lifetime any more. Chunks that no script has named expire at the end of their lifetime. Named chunks are removed with the event.
 local chunks = {}
-on_first_use(chunks, function()
+do
   local chunk_size = 524288
 
   -- Token and bytes of the chunks that a text, or its beginning, names; nil: its payload is whole.
@@ -52,4 +52,4 @@ on_first_use(chunks, function()
     local _, bytes = chunks.of(type(head) == 'string' and head or '')
     return bytes or 0
   end
-end)
+end

@@ -1,4 +1,5 @@
 -- @include "shard.lua"
+-- @created-on-first-use
 
 -- Targets whose messages go out in order have F.target.in_order; the set `ordered` has their numbers. At most one message is under way at a
 -- time. The lane of retries comes first, and no fresh message goes out while a message waits in `due` or is in the lane of retries. So

@@ -1,4 +1,5 @@
 -- @include "shard.lua"
+-- @created-on-first-use
 
 -- Results of the routes whose filter an event has not met: one record per event, `m:<pack>`, a hash with the fields event, status,
 -- index_stamp and end_stamp of a message that has ended, and those of a pack: its organization, how many results it has, and their text (../packed-results.ts). A text

@@ -7,6 +7,9 @@ local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 
+-- The event of a batch (batch.lua).
+local batch_marker = '*'
+
 -- Whether a redis.pcall answered an error.
 local function failed(reply)
   return type(reply) == 'table' and reply.err ~= nil
