@@ -37,8 +37,8 @@ test.each<[string, Record<string, string>, string[]]>([
   [
     'a value of an include that is created on first use',
     {
-      's.lua': '-- @include "late.lua"\nreturn late() + limit + list[1]\n',
-      'late.lua': '-- @created-on-first-use\nlocal limit = 3\nlocal list = { 1 }\nlocal function late()\n  return limit\nend\n',
+      's.lua': '-- @include "late.lua"\nreturn late() + limit + list.first\n',
+      'late.lua': '-- @created-on-first-use\nlocal limit = 3\nlocal list = { first = 1 }\nlocal function late()\n  return limit\nend\n',
     },
     ['s.lua:2: uses limit of an include that is created on first use, and it is no function and no table'],
   ],

@@ -1,4 +1,4 @@
-import { includesOf, isCreatedOnFirstUse, type ScriptPart } from './script-text.ts';
+import { includesOf, isCreatedOnFirstUse, kept, type ScriptPart } from './script-text.ts';
 
 /** Indentation, and lines of comment: Redis keeps the text of every script. Their line ends stay, so that errors name lines. */
 const unneeded = /^[ \t]*--.*$|^[ \t]+/gm;
@@ -59,10 +59,6 @@ export function scriptText(parts: readonly ScriptPart[]): string {
   return nested(rest, texts);
 }
 
-function neededText({ text }: ScriptPart): string {
-  return text.replaceAll(unneeded, '');
-}
-
 /** Nests texts in functions, each of the part at its position. `last`: a statement at the end. */
 function nested(parts: readonly ScriptPart[], texts: readonly string[], last = ''): string {
   let text = '';
@@ -85,7 +81,31 @@ interface Export {
   isTable: boolean;
 }
 
+const neededTexts = new WeakMap<ScriptPart, string>();
+const wordSets = new WeakMap<ScriptPart, ReadonlySet<string>>();
+const exportLists = new WeakMap<ScriptPart, readonly Export[]>();
 const declaration = /^local (?:function )?([\w, ]+?)(?: = .*|\(.*)?$/gm;
+
+/** The text of a part that Redis needs. */
+function neededText(part: ScriptPart): string {
+  return kept(neededTexts, part, () => part.text.replaceAll(unneeded, ''));
+}
+
+function wordsOf(part: ScriptPart): ReadonlySet<string> {
+  return kept(wordSets, part, () => new Set(neededText(part).match(/\w+/g)));
+}
+
+/** Functions and tables at the top of a file. */
+function declaredIn(part: ScriptPart): readonly Export[] {
+  return kept(exportLists, part, () => {
+    const isFunction = (name: string): boolean => new RegExp(`\\bfunction ${name}\\(`).test(part.text);
+    const isTable = (name: string): boolean => new RegExp(`^(?:local |  )${name} = \\{`, 'm').test(part.text);
+    return [...part.text.matchAll(declaration)]
+      .flatMap(([, names = '']) => names.split(', '))
+      .filter((name) => isFunction(name) || isTable(name))
+      .map((name) => ({ name, isTable: !isFunction(name) }));
+  });
+}
 
 function namesOf(exported: readonly Export[]): string {
   return exported.map(({ name }) => name).join(', ');
@@ -93,15 +113,7 @@ function namesOf(exported: readonly Export[]): string {
 
 /** Returns the functions and tables at the top of some files that others use. */
 function exportsOf(files: readonly ScriptPart[], users: readonly ScriptPart[]): Export[] {
-  const used = new Set(users.flatMap(({ text }) => text.replaceAll(/^[ \t]*--.*$/gm, '').match(/\w+/g) ?? []));
-  return files.flatMap(({ text }) => {
-    const isFunction = (name: string): boolean => new RegExp(`\\bfunction ${name}\\(`).test(text);
-    const isTable = (name: string): boolean => new RegExp(`^(?:local |[ \\t]+)${name} = \\{`, 'm').test(text);
-    return [...text.matchAll(declaration)]
-      .flatMap(([, names = '']) => names.split(', '))
-      .filter((name) => used.has(name) && (isFunction(name) || isTable(name)))
-      .map((name) => ({ name, isTable: !isFunction(name) }));
-  });
+  return files.flatMap((file) => declaredIn(file).filter(({ name }) => users.some((user) => wordsOf(user).has(name))));
 }
 
 /** Returns the statements that create files on the first use of what they export. */
@@ -110,16 +122,18 @@ function firstUse(exported: readonly Export[], files: readonly ScriptPart[]): st
   const tables = exported.filter(({ isTable }) => isTable).map(({ name }) => name);
   const statements = [
     `local function _create() ${nested(files, files.map(neededText), `return ${names}`)} end`,
-    `local function _first_use() if _create then local create = _create _create = nil ${names} = create() end end`,
+    // An include that uses itself while it is created would call its small function for ever.
+    `local function _first_use() if _create then local create = _create _create = false ${names} = create() _create = nil elseif _create == false then error('an include is used while it is created') end end`,
   ];
   if (tables.length > 0)
     statements.push(
-      `local _tables = { __index = function(table, key) _first_use() return (select(rawget(table, 1), ${tables.join(', ')}))[key] end }`,
+      `local _tables = {} local function _table(small) _first_use() return (select(rawget(small, _tables), ${tables.join(', ')})) end`,
+      '_tables.__index = function(small, key) return _table(small)[key] end _tables.__newindex = function(small, key, value) _table(small)[key] = value end',
     );
   for (const { name, isTable } of exported)
     statements.push(
       isTable
-        ? `${name} = setmetatable({ ${tables.indexOf(name) + 1} }, _tables)`
+        ? `${name} = setmetatable({ [_tables] = ${tables.indexOf(name) + 1} }, _tables)`
         : `${name} = function(...) _first_use() return ${name}(...) end`,
     );
   return statements.join(' ');

@@ -26,6 +26,7 @@ export type FieldTables = Readonly<Record<string, Readonly<Record<string, string
 const ownParts = new Map<string, readonly (ScriptPart | ScriptInclude)[]>();
 const expansions = new WeakMap<FieldTables, Map<string, readonly ScriptPart[]>>();
 const namedParts = new WeakMap<FieldTables, WeakMap<ScriptPart, ScriptPart>>();
+const marks = new WeakMap<readonly (ScriptPart | ScriptInclude)[], boolean>();
 const noTables: FieldTables = {};
 
 /**
@@ -55,7 +56,8 @@ export function includesOf(file: URL): ScriptInclude[] {
 
 /** Whether a file has the line `-- @created-on-first-use` (`scriptText`). */
 export function isCreatedOnFirstUse(file: URL): boolean {
-  return partsOf(file).some((part) => 'text' in part && createdOnFirstUse.test(part.text));
+  const parts = partsOf(file);
+  return kept(marks, parts, () => parts.some((part) => 'text' in part && createdOnFirstUse.test(part.text)));
 }
 
 /** `open`: the files whose includes are being expanded, from the script on; `asked`: the line that includes `file`. */
@@ -105,7 +107,8 @@ function camelCase(name: string): string {
   return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function kept<K extends object, V>(values: WeakMap<K, V>, key: K, make: () => V): V {
+/** Returns the value of a key, which is made once. */
+export function kept<K extends object, V>(values: WeakMap<K, V>, key: K, make: () => V): V {
   const known = values.get(key);
   if (known !== undefined) return known;
   const made = make();

@@ -66,7 +66,8 @@ local before, kept = rawget(rare, 'value'), ten_times
 if ARGV[1] == 'functions' then
   return { twice(), kept(), rare.value(0.5) * 2, #created, tostring(before) }
 elseif ARGV[1] == 'tables' then
-  return { rare.value(0), rare.ten_times(), ten_times(), #created, tostring(rawget(rare, 'value') ~= nil) }
+  rare.mark = 5
+  return { rare.mark, rare.value(0), rare.ten_times(), ten_times(), #created, tostring(rawget(rare, 'value') ~= nil) }
 elseif ARGV[1] == 'error' then
   error('broken')
 end
@@ -77,8 +78,20 @@ return #created
   const script = new Script(pathToFileURL(join(folder, 'script.lua')));
   expect(await script.run(redis.client, [], ['neither'])).toBe(0);
   expect(await script.run(redis.client, [], ['functions'])).toEqual([30, 30, 9, 1, 'nil']);
-  expect(await script.run(redis.client, [], ['tables'])).toEqual([1, 20, 30, 1, 'true']);
+  expect(await script.run(redis.client, [], ['tables'])).toEqual([5, 1, 20, 30, 1, 'true']);
   await expect(script.run(redis.client, [], ['error'])).rejects.toThrow(/broken/);
+});
+
+test('an include that uses itself while it is created on first use is an error', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-script-'));
+  const files = {
+    'base.lua': 'local hooks = {}\n',
+    'rare.lua': '-- @include "base.lua"\n-- @created-on-first-use\nlocal function rare()\n  return 1\nend\nhooks.early()\n',
+    'script.lua': '#!lua flags=no-writes\n-- @include "base.lua"\n-- @include "rare.lua"\nhooks.early = rare\nreturn rare()\n',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const run = new Script(pathToFileURL(join(folder, 'script.lua'))).run(redis.client, [], []);
+  await expect(run).rejects.toThrow(/an include is used while it is created/);
 });
 
 test('what an include that is created on first use includes is created with the script when that needs it, too', async () => {

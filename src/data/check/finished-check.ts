@@ -19,7 +19,7 @@ export interface AccountMismatch {
 }
 
 /**
- * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects them. Returns the errors.
+ * Compares a shard's finished bytes of accounts (`../queue/includes/unfinished-state.lua`) with its events, or corrects them. Returns the errors.
  * Skips an account if one of its events ends or is removed during the comparison.
  */
 export async function compareFinished({ redis, prefix, shard }: ShardConnection, mode: 'check' | 'mend'): Promise<AccountMismatch[]> {

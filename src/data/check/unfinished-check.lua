@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Compares what is noted of unfinished events (../queue/includes/unfinished.lua) with what is there, or corrects it; and the same of finished ones.
+-- Compares what is noted of unfinished events (../queue/includes/unfinished-state.lua) with what is there, or corrects it; and the same of finished ones.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `check` or `mend`; then per event itself and its messages here, separated by spaces. Without events the figures of accounts are compared.

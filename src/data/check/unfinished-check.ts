@@ -16,7 +16,7 @@ const messagesPerStep = 500;
 export type WrongBytes = { event: string; complaint: string } | AccountMismatch;
 
 /**
- * Compares a shard's unfinished events (`../queue/includes/unfinished.lua`) with its records, or corrects them; `messages`: the keys of the messages of
+ * Compares a shard's unfinished events (`../queue/includes/unfinished-state.lua`) with its records, or corrects them; `messages`: the keys of the messages of
  * each event. Returns the errors. An event whose messages have changed is skipped.
  */
 export async function compareUnfinished(

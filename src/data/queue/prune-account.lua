@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes room: removes history of the account that has most of it here (`fb` of includes/unfinished.lua), its oldest events first. prune.lua removes that of an
+-- Makes room: removes history of the account that has most of it here (`fb` of includes/unfinished-state.lua), its oldest events first. prune.lua removes that of an
 -- account with an archive. An account is passed over when all its events were read a moment ago: what is left of them must stay.
 --
 -- KEYS: see ../shard/includes/shard.lua.

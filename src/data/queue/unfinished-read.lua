@@ -1,5 +1,5 @@
 #!lua flags=no-writes,allow-oom
--- The unfinished bytes of a shard by account (includes/unfinished.lua), and the limit of the server on which it is.
+-- The unfinished bytes of a shard by account (includes/unfinished-state.lua), and the limit of the server on which it is.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] memory limit in bytes where Redis has none, or ''.

@@ -5,7 +5,7 @@
  * - `ctl` hash of the shard itself
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
- * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
+ * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished-state.lua`); `early` hash of how far the
  *   history of accounts was walked to free memory (`prune-account.lua`)
  * - `c:<token>:<number>` string: a chunk of a payload above 1 MiB (`includes/chunks.lua`)
  * - `an:<event>` string: the response to a duplicate of the event; it expires

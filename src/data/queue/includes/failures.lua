@@ -1,5 +1,4 @@
 -- @include "../../shard/includes/shard.lua"
--- @created-on-first-use
 
 -- Attempts are kept at hand, the newest first, as `<message or batch>/<attempt> …`: of a target its newest failed ones, F.target.recent_failures; of one that
 -- is a webhook endpoint the newest of all instead, `ra:<target>`.

@@ -8,7 +8,7 @@
 
 -- @created-on-first-use
 
--- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Returns the same.
+-- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Returns the fields to write into its hash.
 local function finish_unsent(id, event, org, n, status, why)
   local stamp = new_stamp()
   hold_event(event, org, -1)

@@ -56,7 +56,7 @@ local function texts_of_events()
   if #job_events == 0 then
     return texts
   end
-  -- What an unfinished event is counted with (unfinished.lua) has its text and more.
+  -- What an unfinished event is counted with (unfinished-state.lua) has its text and more.
   local counted = call('HMGET', P .. 'ue', unpack(job_events))
   for k = 1, #job_events do
     local name = P .. 'e:' .. job_events[k]

@@ -17,7 +17,7 @@ do
       event_bytes.made[event], event_bytes.ending[event] = nil, nil
       -- All fields are set at once, because a table is copied each time it grows.
       change = {
-        org = org, holds = new and new[3] or ended and -1 or 0, bytes = 0, messages = 0,
+        org = org, holds = new and new[3] or ended and -(event_bytes.lost_holds[event] or 1) or 0, bytes = 0, messages = 0,
         size = new and new[2] or false, noted_holds = false, noted_bytes = false, left = 0,
         was_finished = false, is_finished = false,
       }

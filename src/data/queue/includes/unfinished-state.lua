@@ -15,10 +15,11 @@ local event_bytes = {
   -- Bytes that stand for what is stored beside an event, and for a hold.
   event_overhead = 256,
   hold_overhead = 512,
-  -- Events that this script makes, by name {organization, size, holds}, and those that lose one hold, by name the organization. What most scripts do
-  -- needs no other changes.
+  -- Events that this script makes, by name {organization, size, holds}, and those that only lose holds, by name the organization; how many holds where
+  -- they are several. What most scripts do needs no other changes.
   made = {},
   ending = {},
+  lost_holds = {},
   -- Names of the events with other changes, and these by name (unfinished-changes.lua).
   events = {},
   changes = {},

@@ -5,7 +5,7 @@
 -- Adds to the changes of unfinished events, and writes them (unfinished-state.lua).
 local new_event, hold_event, write_unfinished
 do
-  local made_events, made, ending_events, ending = {}, event_bytes.made, {}, event_bytes.ending
+  local made_events, made, ending_events, ending, lost_holds = {}, event_bytes.made, {}, event_bytes.ending, event_bytes.lost_holds
   local event_overhead, hold_overhead = event_bytes.event_overhead, event_bytes.hold_overhead
   local fields, gone = event_bytes.fields, event_bytes.gone
 
@@ -26,26 +26,36 @@ do
       new[3] = new[3] + by
       return
     end
-    if by == -1 and org and not event_bytes.changes[event] and not ending[event] then
-      ending[event] = org
-      ending_events[#ending_events + 1] = event
+    if by == -1 and org and not event_bytes.changes[event] then
+      if ending[event] then
+        lost_holds[event] = (lost_holds[event] or 1) + 1
+      else
+        ending[event] = org
+        ending_events[#ending_events + 1] = event
+      end
       return
     end
     local change = held_change(event, org)
     change.holds = change.holds + by
   end
 
-  -- Events that lose the only hold that they have. The others become changes.
+  -- Events that only lose holds. One of which nothing is noted, or fewer holds, becomes a change.
   local function write_ending()
-    local noted, finishing, bytes = call('HMGET', P .. 'ue', unpack(ending_events)), {}, {}
-    local count, sub = 0, string.sub
+    local noted, finishing, bytes_of = call('HMGET', P .. 'ue', unpack(ending_events)), {}, {}
+    local count = 0
     for k = 1, #ending_events do
-      local event, text = ending_events[k], noted[k]
-      if ending[event] then
-        if text and sub(text, 1, 2) == '1 ' then
+      local event = ending_events[k]
+      local org, lost = ending[event], lost_holds[event] or 1
+      if org then
+        local holds, bytes = string.match(noted[k] or '', '^(%d+) (%d+)$')
+        local left = tonumber(holds or '0') - lost
+        if left == 0 then
           count = count + 1
-          finishing[count], bytes[count] = event, tonumber(sub(text, 3))
+          finishing[count], bytes_of[count] = event, tonumber(bytes)
           gone[#gone + 1] = event
+        elseif left > 0 then
+          add_to_account(org, -lost * hold_overhead, 0)
+          fields[#fields + 1], fields[#fields + 2] = event, integer(left) .. ' ' .. bytes
         else
           held_change(event)
         end
@@ -62,8 +72,8 @@ do
         add_to_account(org, -before, after)
         org, before, after = of, 0, 0
       end
-      before = before + bytes[k] + hold_overhead
-      after = after + bytes[k] + (refs or 1) * hold_overhead
+      before = before + bytes_of[k] + (lost_holds[finishing[k]] or 1) * hold_overhead
+      after = after + bytes_of[k] + (refs or 1) * hold_overhead
     end
     add_to_account(org, -before, after)
   end

@@ -13,6 +13,7 @@
 -- written are in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. `bs:<target>` is the
 -- set of the batches of a target.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
+
 -- Length, and time (ms) at which the oldest message was queued, of the lane of fresh messages; nil: it is empty.
 local function batch_head(n)
   local length = redis.pcall('XLEN', P .. 'w:' .. n)

@@ -1,4 +1,4 @@
--- Creates the functions of a table at its first access; Redis creates all other functions of a script at every call.
+-- Creates the functions of a table at its first access. An include that most calls do not need at all has the line `@created-on-first-use` instead.
 local function on_first_use(functions, make)
   setmetatable(functions, {
     __index = function(_, name)
