@@ -11,7 +11,7 @@ import { buildWeb, digestFile, isBuiltOf, webSourcesDigest } from './web.ts';
 
 const baseImage = process.env['BASE_IMAGE'];
 
-/** Of the sources, of the versions of the packages, of what builds, and of the name of the base image. */
+/** Digest of the sources, of the versions of the packages and of what builds, with the name of the base image. */
 function sourcesDigest(): string {
   const builders = ['build.ts', 'files-digest.ts', 'sbom.ts', 'web-packages.ts', 'web.ts'].map((name) => `hack/${name}`);
   const settings = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];

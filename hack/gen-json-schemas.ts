@@ -29,7 +29,7 @@ function schemaOf(kind: PosthornKind): Schema {
   };
 }
 
-/** Of the kind that the document names. */
+/** The schema of the kind that the document names. */
 const anyKind: Schema = { $schema: dialect, oneOf: posthornKinds.map((kind) => ({ $ref: fileOf(kind) })) };
 
 const textOf = (schema: Schema): string => `${JSON.stringify(schema, null, 2)}\n`;

@@ -29,7 +29,7 @@ class FieldRules {
   readonly #tables: FieldTables;
   readonly #keys: HashKeys;
   readonly #found: { line: number; what: string }[] = [];
-  /** Of open blocks, from the outermost on: local → prefix of the key that it has; null: another value. */
+  /** Locals of open blocks, from the outermost on: local → prefix of the key that it has; null: another value. */
   readonly #scopes: Map<string, string | null>[] = [];
 
   constructor(tables: FieldTables, keys: HashKeys) {

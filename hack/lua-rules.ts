@@ -61,7 +61,7 @@ class LuaRules {
   readonly #tables: FieldTables;
   readonly #complaints = new Set<string>();
   readonly #warnings = new Set<string>();
-  /** Of top-level locals of includes, which several scripts have: those that one reads. */
+  /** Top-level locals of includes, which several scripts have, that one of these reads. */
   readonly #read = new Set<string>();
   readonly #unread = new Map<string, string>();
   /** Name of a top-level local → the includes that declare it. */

@@ -202,7 +202,7 @@ class Binder {
   }
 }
 
-/** Of nodes that declare nothing and open no block: what they are made of, in the order of the text. */
+/** Parts of a node that declares nothing and opens no block, in the order of the text. */
 function childrenOf(node: luaparse.Node): luaparse.Node[] {
   switch (node.type) {
     case 'ReturnStatement':

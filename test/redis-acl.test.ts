@@ -21,7 +21,7 @@ const otherwise: Record<string, string> = {
   asking: 'ioredis, to a node of a Cluster that is being given a slot',
 };
 
-/** Of standalone, whose Redis has no such user. */
+/** Module for the Redis of standalone, which has no such user. */
 const ownRedis = 'src/cmd/standalone/own-redis.ts';
 const read = (pattern: string): { file: string; source: string }[] =>
   globSync(pattern, { cwd: root })

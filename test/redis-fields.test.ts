@@ -8,7 +8,7 @@ import { snakeCase } from '../src/redis/script-text.ts';
 import { storeFields } from '../src/store/redis/store-keys.ts';
 
 const tables = { ...hashFields, ...registryFields, ...webhookFields, ...storeFields };
-/** Of these TypeScript writes and reads most members (`src/data/webhooks/webhook-records.ts`). */
+/** Records of which TypeScript writes and reads most members (`src/data/webhooks/webhook-records.ts`). */
 const records = ['webhookApplication', 'webhookEndpoint', 'webhookSubscription'];
 const root = new URL('..', import.meta.url).pathname;
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');

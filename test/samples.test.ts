@@ -6,7 +6,7 @@ import { parseManifests } from '../src/runtime/manifests/parse.ts';
 
 const root = new URL('../', import.meta.url).pathname;
 
-/** Of kinds that standalone does not have. */
+/** Samples of kinds that standalone does not have. */
 const ofClusters = ['config/samples/delivery-pool.yaml', 'config/samples/quickstart-cluster/2-receiver.yaml'];
 
 describe.each(globSync('config/samples/**/*.yaml', { cwd: root }).filter((file) => !ofClusters.includes(file)))('%s', (file) => {

@@ -34,7 +34,7 @@ const [seconds = 20, rounds = 3, isKept = 1] = process.argv.slice(2).map(Number)
 const [knownPerSecond, newPerSecond] = [50, 1];
 const boundMs = 50;
 const redisBytes = 160 * 2 ** 20;
-/** Of the slots: a quarter, and a quarter of the quarter for probes. */
+/** Slow attempts have a quarter of the slots, and a quarter of the quarter for probes. */
 const [slots, slowShare, unfinishedShare] = [128, 1 / 4 + 1 / 16, 0.4];
 const hangingTimeoutMs = 60_000;
 const warmUpMs = 3000;

@@ -97,7 +97,7 @@ async function subscribe(world: World, { endpoints }: Customers, eventType: stri
   return pathOf(endpoint);
 }
 
-/** Of the endpoint at that index. */
+/** Path of the endpoint at that index. */
 function pathOf(endpoint: number): string {
   return `/customers/${Math.floor(endpoint / endpointsPerApplication)}/hooks/${endpoint % endpointsPerApplication}`;
 }

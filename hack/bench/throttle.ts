@@ -47,7 +47,7 @@ function maxInWindow(times: readonly number[]): number {
   return most;
 }
 
-/** Of the time in which the backlog lasts for certain, from two seconds after the first one on. */
+/** Rate in the time in which the backlog lasts for certain, from two seconds after the first one on. */
 function rateOf(times: readonly number[]): string {
   const begin = (times[0] ?? 0) + 2000;
   const count = times.filter((at) => at >= begin && at < begin + seconds * 1000).length;

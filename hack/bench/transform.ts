@@ -61,7 +61,7 @@ try {
   sandbox.close();
 }
 
-/** Of work that begins again as often as it ends, after a second of warming up. */
+/** Rate of work that begins again as often as it ends, after a second of warming up. */
 async function rate(work: () => Promise<unknown>, parallel: number): Promise<number> {
   await loop(work, parallel, 1000);
   const startedAt = performance.now();

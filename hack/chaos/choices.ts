@@ -11,7 +11,7 @@ export const choicesSource = 'choices';
 /** Receivers of an ordered destination and of one without order, and headers that schedule events to them or let these expire. */
 export interface Choices {
   sinks: readonly Sink[];
-  /** Of the destinations, in the order of the sinks. */
+  /** Settings of the destinations, in the order of the sinks. */
   settings: readonly object[];
   headersOf(number: number): Record<string, string>;
   /** When each event came to each of the sinks for the first time, in ms since the epoch. */

@@ -30,7 +30,7 @@ const { values, positionals } = parseArgs({
 });
 const failovers = Number(positionals[0] ?? 10);
 const perSecond = 100;
-/** Of a Cluster they are spread over all masters. */
+/** Shards of a Cluster are spread over all masters. */
 const shards = values.cluster === true ? 16 : 4;
 const patienceMs = 120_000;
 /** Sentinels begin no failover sooner after the last one (twice their failover-timeout, and a little). */

@@ -35,7 +35,7 @@ const perSecond = 100;
 const choicesPerSecond = 20;
 const shards = 4;
 const prefix = 'posthorn:';
-/** Of a busy machine, on which a process takes seconds to start. */
+/** Limit for a busy machine, on which a process takes seconds to start. */
 const servesAgainWithinMs = 120_000;
 const disturbedShare = 2 / 3;
 const roundsOfOne = 100;

@@ -24,9 +24,9 @@ const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' 
 const [scenario = 'away', ...numbers] = positionals;
 const [first, second] = numbers.map(Number);
 const refusalDeadlineMs = 2000;
-/** Of `room`: events that are accepted and have not arrived, at most; a few per cent of the smallest Redis. */
+/** Events that are accepted and have not arrived, at most, in `room`; a few per cent of the smallest Redis. */
 const maxUndelivered = 500;
-/** Of `room`: requests without an answer, at most. A machine that is many times slower than ours answers so many within the deadline of ingest. */
+/** Requests without an answer, at most, in `room`. A machine that is many times slower than ours answers so many within the deadline of ingest. */
 const maxUnanswered = 50;
 /** What Redis keeps of an event that is delivered, at least, in bytes (hack/bench/memory.ts). */
 const finishedEventBytes = 1800;

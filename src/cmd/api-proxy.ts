@@ -13,7 +13,7 @@ import { requestTarget } from '../facade/http/request-target.ts';
 
 /** Requests that the API has not answered yet; more are answered 503. */
 const maxUnderWay = 4096;
-/** Of one client address, of IPv6 one /64: a quarter of them. */
+/** Most open requests of one client address, or of one /64 of IPv6: a quarter of all. */
 const maxPerClient = 1024;
 const maxIdleConnections = 64;
 

@@ -7,9 +7,9 @@ import type { ParsedManifests } from '../runtime/manifests/parse.ts';
 /** Where the manifests of a bootstrap are. */
 export interface BootstrapSource {
   directory: string;
-  /** Of namespaced objects that name none. */
+  /** Namespace of namespaced objects that name none. */
   namespace: string;
-  /** Of Organizations that name none; they may name no other. */
+  /** Installation of Organizations that name none; they may name no other. */
   installation: string;
 }
 

@@ -255,9 +255,9 @@ export interface Config extends SecretsConfig {
   egress: EgressConfig;
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
-  /** Of one organization, one for each address. */
+  /** E-mails of one organization, one for each address. */
   mailsPerDay: number;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains of addresses that may get e-mails; empty: any. */
   mailDomains: string[];
   /** Addresses get e-mails of an organization once their owners have confirmed it. */
   requiresMailConfirmation: boolean;
@@ -274,7 +274,7 @@ export interface Config extends SecretsConfig {
   webhooks: { retryDelaysMs: readonly number[]; disableAfterHours: number; allowsInsecureUrls: boolean };
   /** Without a slash at the end; undefined: it is not set. */
   publicIngestUrl: string | undefined;
-  /** Of tokens that are accepted instead of API keys. */
+  /** Audiences of tokens that are accepted instead of API keys. */
   tokenAudiences: string[];
   /** Refused credentials of one client. */
   maxAuthFailuresPerMinute: number;

@@ -36,7 +36,7 @@ export function boundConnections(
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress;
     if (address === undefined) {
-      // Of a port: the client has hung up already.
+      // A client of a port that has no address has hung up already.
       if (typeof server.address() !== 'string') socket.destroy();
       return;
     }

@@ -8,7 +8,7 @@ import type { RoleContext } from './role-process.ts';
 
 const lookMs = 300_000;
 const lookAgainMs = 10_000;
-/** Of one kind, in a message. */
+/** Most fields of one kind that a message names. */
 const maxNamed = 5;
 
 interface Schema {

@@ -47,7 +47,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Of the time for ending: what is left for the rest after the requests. */
+/** Part of the time for ending that is left for the rest after the requests. */
 const drainMarginMs = 1000;
 
 /** Closes a server that senders use, within the time in which the process has to end. */

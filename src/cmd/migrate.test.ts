@@ -21,7 +21,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   await redis.client.hset('posthorn:{cfg}:rec:organization', 'org_a', '{}');
-  // Of an account that has no events.
+  // Bytes of an account that has no events.
   await redis.client.hset(bytes, { org_a: '5', '*': '5' });
 });
 afterEach(async () => {

@@ -18,7 +18,7 @@ export interface InstallationReaderOptions {
   prefix: string;
   shards: () => number;
   memoryLimitBytes: number | undefined;
-  /** Of the installation. */
+  /** Name of the installation. */
   name: string;
   mode: 'standalone' | 'cluster';
   /** The namespace of its DeliveryPools; null: none, or unknown. */

@@ -8,7 +8,7 @@ import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
 const closed = 'the connection was closed';
-/** Of one outage, in the log. */
+/** Most reasons of one outage in the log. */
 const maxReasons = 20;
 
 /** The connections of one process. The first is watched: its state is logged when it changes, and decides readiness. */

@@ -37,7 +37,7 @@ export interface RoleDefinition {
 }
 
 /**
- * Of a process that carries events. Where little lives, V8 would collect all of it for every 5 MB more: every 2.5 s under load, and 30 ms
+ * Heap growth of a process that carries events. Where little lives, V8 would collect all of it for every 5 MB more: every 2.5 s under load, and 30 ms
  * each time, in which nothing else runs (hack/bench/retries.ts).
  */
 export const trafficHeapGrowthPercent = 150;

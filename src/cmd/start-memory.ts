@@ -42,7 +42,7 @@ export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promi
 export async function releaseStartMemory(readiness: Readiness): Promise<void> {
   await readiness.becameReady;
   setFlagsFromString('--expose-gc');
-  // Of a new context, because the globals of this one are there already.
+  // The `gc` is that of a new context, because the globals of this one are there already.
   const collect: (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void = runInNewContext('gc');
   // The last resort also discards the code that ran only while starting.
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });

@@ -60,10 +60,10 @@ export interface ApiWiring {
   /** Absent: as of `RedisWebhookStore`. */
   writes?: ReplicatedWrites;
   shards: () => number;
-  /** Of Redis, where it has no maxmemory of its own. */
+  /** Memory of Redis that counts where it has no maxmemory of its own. */
   memoryLimitBytes: number | undefined;
   installation: Pick<InstallationReaderOptions, 'name' | 'mode' | 'namespace'>;
-  /** Of a message to a webhook endpoint, the first one included. */
+  /** Attempts at a message to a webhook endpoint, including the first one. */
   maxAttempts: number;
   requiresMailConfirmation: boolean;
 }

@@ -22,7 +22,7 @@ export interface NotificationChannelInputs {
   /** Values behind `channelSecretReferences`. */
   secrets: readonly ChannelSecret[];
   keyring: Keyring;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   /** The published record. The compiler reuses an envelope of it that holds the same value. */
   published: NotificationChannelRecord | null;

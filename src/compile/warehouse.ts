@@ -30,7 +30,7 @@ export function warehouseRefusal({ type, s3, r2, gcs, azureBlob, warehouse }: Sp
   return { reason: 'InvalidFieldMapping', message: `spec.warehouse.fieldMapping[${index}].${field} ${message}` };
 }
 
-/** Of a warehouse that needs what the installation does not allow. */
+/** Returns the refusal of a warehouse that needs what the installation does not allow. */
 export function platformIdentityRefusal({ warehouse }: Spec): Refusal | null {
   if (warehouse?.identity !== 'platform') return null;
   return { reason: 'PlatformIdentityNotAllowed', message: `spec.warehouse.identity cannot be platform: ${platformIdentityNotAllowed}` };

@@ -48,7 +48,7 @@ export interface ManagedEndpoint {
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   payloadForm: PayloadForm;
   signatureScheme: SignatureScheme;
-  /** Of the first `whsec_` secret; where there is none, of the first `whsk_` key, so that no worker takes the endpoint for one that is not signed. */
+  /** The first `whsec_` secret; where there is none, the first `whsk_` key, so that no worker takes the endpoint for one that is not signed. */
   secret: ManagedSecret;
   /** Null: the Secret holds no `whsk_` key. */
   signingKey: ManagedSigningKey | null;
@@ -71,7 +71,7 @@ export interface WebhookEndpointInputs {
 }
 
 const shownCharacters = 'whsec_'.length + 4;
-/** Of a key nothing is shown but what it is. */
+/** Characters that are shown of a key: only what it is. */
 const shownOfKey = signingKeyPrefix.length;
 /** Each is one more signature of every message. */
 const maxSecrets = 5;

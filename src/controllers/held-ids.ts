@@ -9,7 +9,7 @@ import { indexes } from './controller-caches.ts';
 import type { IdOwners } from './id-owners.ts';
 import type { RetainedOrganizations } from './retained-organizations.ts';
 
-/** Of an Organization that the controllers have seen: they finalize its deletion. */
+/** Finalizer of an Organization that the controllers have seen: they finalize its deletion. */
 export const purgeFinalizer = 'posthorn.dev/purge';
 
 /** Whether the object exists for good: one that is being deleted counts as gone. */

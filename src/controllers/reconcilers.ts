@@ -65,7 +65,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   /** Webhook endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
@@ -92,7 +92,7 @@ export function webhookStoreSinks({
   webhookStore,
   ...options
 }: Pick<ReconcilersOptions, 'caches' | 'publisher' | 'queues' | 'shards'> & {
-  /** Of this leader. */
+  /** The store of this leader. */
   webhookStore: RedisWebhookStore;
 }): WebhookSinks {
   const sinkOptions = { webhooks: webhookStore, publisher: options.publisher, organizations: options.caches.Organization };

@@ -134,7 +134,7 @@ function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): bo
   return !isDeepStrictEqual(referenceStateOf(before), referenceStateOf(after));
 }
 
-/** Of the other objects that claim the same id, those that may have got it or lost it by a change of this one: the oldest of each namespace. */
+/** Returns the other objects that claim the same id and may have got it or lost it by a change of this one: the oldest of each namespace. */
 function sharingId<K extends ConfigurationKind>(cache: ResourceCache<K>, object: ObjectOf<K>): readonly ObjectOf<K>[] {
   return cache.oldestWithId(idOf(cache.kind, object), object.metadata.uid);
 }

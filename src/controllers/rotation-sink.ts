@@ -99,7 +99,7 @@ function replacedEnvelope(before: readonly string[], after: readonly string[], o
   return null;
 }
 
-/** Of an Ed25519 key; null: it is another secret. */
+/** Returns the prefix of an Ed25519 key; null: it is another secret. */
 function prefixOf(text: string): string | null {
   return [signingKeyPrefix, publicKeyPrefix].find((prefix) => text.startsWith(prefix)) ?? null;
 }

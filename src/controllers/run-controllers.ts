@@ -63,7 +63,7 @@ export interface RunControllersOptions {
   webhooks(epoch: number): RedisWebhookStore;
   knownWebhooks: KnownWebhooks;
   circuits: Circuits;
-  /** Of this process alone; closed when the controllers end. */
+  /** Feed of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
   purger: MessagePurger;
   archiveFailures: Pick<ArchiveFailures, 'all'>;
@@ -76,7 +76,7 @@ export interface RunControllersOptions {
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   /** Secrets of users need their label to be used. */
   requiresSecretConsent: boolean;

@@ -57,7 +57,7 @@ function sharedContent<K extends SharedKind>(
   const organization = caches.Organization.get({ name: owner });
   if (organization === undefined || !hasSettledId(organization)) return undefined;
   const { namespace } = organization.spec;
-  // Of several organizations that name a namespace, one has it.
+  // One of several organizations that name a namespace has it.
   if (organizationOf(caches.Organization, namespace)?.metadata.uid !== organization.metadata.uid) return undefined;
   const cacheOf: CacheByKind<SharedKind> = caches;
   const shared = referenced(caches, cacheOf[kind], { namespace, name });

@@ -10,7 +10,7 @@ export const patternLimits = {
   length: 1000,
   /** Instructions of the compiled pattern. */
   size: 2000,
-  /** Of a pattern, and of all patterns of a filter: see `compileCost`. Compiling takes up to 75 ms with it. */
+  /** Cost of compiling a pattern, or all patterns of a filter: see `compileCost`. Compiling takes up to 75 ms with it. */
   compileCost: 500_000,
   /** Instructions × characters that one match may cost. RE2 is linear in that product, at worst about 60 ns each. */
   matchSteps: 1_000_000,
@@ -21,8 +21,8 @@ const instructionCost = 10;
 /** The size is counted before a pattern is compiled, too, and may then be too large for alternatives that begin alike. */
 const uncompiledSize = 3 * patternLimits.size;
 /**
- * Of the states that RE2 keeps of a pattern. A text may need many new ones, and making those takes longer than matching without them: 1 MB takes 25 to 75 ms,
- * 256 KB a quarter of that.
+ * Bytes of the states that RE2 keeps of a pattern. A text may need many new ones, and making those takes longer than matching without them: 1 MB takes
+ * 25 to 75 ms, 256 KB a quarter of that.
  */
 const maxStateBytes = 256 * 1024;
 

@@ -24,7 +24,7 @@ export function canonicalJsonWithin(value: unknown, maxBytes: number): string | 
   }
 }
 
-/** Of what is written for a value, but for its members: of those of an object at least `"":` and what separates them. */
+/** Returns the least bytes that are written for a value without its members: for those of an object at least `"":` and what separates them. */
 function leastBytes(value: unknown): number {
   if (typeof value === 'string') return value.length;
   return typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value)

@@ -13,7 +13,7 @@ export const celCosts = {
   listItem: 300,
   /** A list or map that is compared. */
   container: 2000,
-  /** Of a map that is compared with another one. */
+  /** An entry of a map that is compared with another one. */
   mapEntry: 600,
   /** An element of a list that is joined with another one. */
   joinedItem: 5,
@@ -60,7 +60,7 @@ const orders: Readonly<Record<string, (one: AnyNumber, other: AnyNumber) => bool
   '_>=_': (one, other) => one >= other,
 };
 
-/** Of lists that were joined: `map` and `filter` join as often as there are elements, and going through a list takes long. */
+/** Elements of lists that were joined: `map` and `filter` join as often as there are elements, and going through a list takes long. */
 const joinedItems = new WeakMap<CelList, CelValue[]>();
 
 function itemsOf(list: CelList): CelValue[] {
@@ -129,7 +129,7 @@ function costOf(cel: CelPackage, name: string, spend: (ns: number) => void): Cos
       return (first, second) => (typeof first === 'string' && typeof second === 'string' ? searchNs(first, second) : 0);
     case 'int':
     case 'uint':
-      // Of a number with very many digits each takes as long as there are others.
+      // Each digit of a number with very many takes time in proportion to how many there are.
       return (first) => lengthOf(first) * Math.min(150, 10 + lengthOf(first) / 100);
     case 'timestamp':
       return (first) => celCosts.timestamp + lengthOf(first);
@@ -141,12 +141,12 @@ function costOf(cel: CelPackage, name: string, spend: (ns: number) => void): Cos
   }
 }
 
-/** Of a text or bytes; 0 of anything else. */
+/** Returns the length of a text or bytes; 0 for anything else. */
 function lengthOf(value: CelValue | undefined): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
 
-/** Of a list, map or bytes; undefined of anything else. */
+/** Returns the size of a list, map or bytes; undefined for anything else. */
 function sizeOf(cel: CelPackage, value: CelValue | undefined): number | undefined {
   if (value instanceof Uint8Array) return value.length;
   return cel.isCelList(value) || cel.isCelMap(value) ? value.size : undefined;

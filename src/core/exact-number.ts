@@ -118,7 +118,7 @@ export function doubleOf(number: JsonNumber): number {
 /** Order of two numbers as they are written, in decimals: negative, 0 or positive. */
 export function compareNumbers(one: JsonNumber, other: JsonNumber): number {
   const [oneDouble, otherDouble] = [doubleOf(one), doubleOf(other)];
-  // Of two numbers the larger one never has the smaller double.
+  // The larger of two numbers never has the smaller double.
   if (oneDouble !== otherDouble) return oneDouble < otherDouble ? -1 : 1;
   if (typeof one === 'number' && typeof other === 'number') return 0;
   const [left, right] = [decimalOf(one), decimalOf(other)];

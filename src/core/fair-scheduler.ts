@@ -12,7 +12,7 @@ interface Waiter<T> {
 }
 
 interface Organization<T> {
-  /** Of its parts. */
+  /** Waiting jobs of its parts. */
   waiting: Round<Waiter<T>>;
   waitingCount: number;
   waitingBytes: number;
@@ -23,7 +23,7 @@ interface Organization<T> {
 /** Owner of the job. */
 export interface JobOwner {
   organization: string;
-  /** Of the organization, such as a source or a route. Default: one for all. */
+  /** Part of the organization, such as a source or a route. Default: one for all. */
   part?: string;
 }
 

@@ -6,7 +6,7 @@ import { PosthornError } from './errors.ts';
  */
 export const hopHeader = 'x-posthorn-hop';
 
-/** Of an object that a request with that header has made: the same number. */
+/** Annotation of an object that a request with that header has made: the same number. */
 export const hopAnnotation = 'posthorn.dev/hop';
 
 /** Events with more are refused. */

@@ -52,9 +52,9 @@ export interface LinearRegex {
 /** Budget of the current evaluation. Evaluations are synchronous and do not overlap. */
 interface Running {
   work: WorkBudget;
-  /** Of objects: how many members they have. */
+  /** Numbers of members, by object. */
   sizes: WeakMap<object, number>;
-  /** Of objects and lists: what it costs to compare all of one. */
+  /** Costs of comparing all of an object or list. */
   weights: WeakMap<object, number>;
   /** Null: no pattern. */
   patterns: Map<string, LinearRegex | null>;
@@ -178,7 +178,7 @@ export class JsonPathWork {
     return selector instanceof WildcardSelector ? 0 : null;
   }
 
-  /** Of an expression, all of whose parts are evaluated each time; charges what is in it. */
+  /** Counts the parts of an expression, all of which are evaluated each time; charges what is in it. */
   #partsOf(expression: Expression): number {
     const { FilterQuery, FunctionExtension, InfixExpression, LogicalExpression, PrefixExpression } = this.#package.jsonpath.expressions;
     if (expression instanceof LogicalExpression) return 1 + this.#partsOf(expression.expression);

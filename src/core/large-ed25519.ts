@@ -30,7 +30,7 @@ const maxCopiedBytes = 8_388_608;
 const signElsewhere = promisify(sign);
 const verifyElsewhere = promisify(verify);
 
-/** Of this process. Organizations alternate, and so do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
+/** Jobs of this process. Organizations alternate, as do the sources and targets of each. One content at a time: it is copied, and a thread has an isolate. */
 const threads = new FairScheduler<() => Promise<void>>(1, () => performance.now());
 
 /** Ed25519 signatures off the event loop: the algorithm reads its content twice and cannot be chunked. */

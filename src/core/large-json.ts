@@ -35,9 +35,9 @@ export class TooManyMembersError extends RefusedPartError {}
 export interface LargeJsonOptions {
   /** Bytes that are read at a time. */
   pieceBytes?: number;
-  /** Of an object or list; beyond it going through one of them would be too long a piece of work. */
+  /** Most members of an object or list; going through one with more would be too long a piece of work. */
   maxMembers?: number;
-  /** Of an object, at any depth; at most 200,000, which is the default. */
+  /** Most members of an object, at any depth; at most 200,000, which is the default. */
   maxObjectMembers?: number;
   /** Member of the outermost object in which any number is allowed, but for `maxObjectMembers`. */
   freeField?: string | undefined;
@@ -59,7 +59,7 @@ interface Open {
 /** A larger payload takes too long to be parsed in one turn of the event loop. */
 export const wholeJsonBytes = defaultPieceBytes;
 
-/** Of a payload that is read at once: more would take too long. */
+/** Most names with escapes in a payload that is read at once: more would take too long. */
 const maxEscapedNamesAtOnce = 20_000;
 
 /**

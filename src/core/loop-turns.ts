@@ -32,7 +32,7 @@ export class LoopTurns {
   /** The current holder, and its start. */
   #holder: LoopTurn | null = null;
   #startedMs = 0;
-  /** Of those that `pause`, in this turn of the loop. */
+  /** Time that work with `pause` has taken in this turn of the loop. */
   #spentMs = 0;
   readonly #steps: TurnSteps = {
     rest: (turn) => this.#rest(turn),
@@ -187,5 +187,5 @@ export class LoopTurn {
   }
 }
 
-/** Of this process, which has one event loop. */
+/** Turns of this process, which has one event loop. */
 export const loopTurns = new LoopTurns();

@@ -24,7 +24,7 @@ export class OpenShares {
     this.#ofOwner = ofOwner;
   }
 
-  /** Of all owners. */
+  /** Amount that is open, of all owners. */
   get open(): number {
     return this.#open;
   }

@@ -5,11 +5,11 @@ const emptyWidth = new Set(['^', '$', '\\b', '\\B', '\\A', '\\z']);
 /** A group that is open. Sizes are in instructions. */
 interface Group {
   isCaptured: boolean;
-  /** Of the alternatives before this one. */
+  /** Size of the alternatives before this one. */
   alternatives: number;
   /** RE2 joins alternatives of one character to one class. */
   hasCharacter: boolean;
-  /** Of this alternative, but for its last part, which a repetition repeats. */
+  /** Size of this alternative without its last part, which a repetition repeats. */
   size: number;
   last: number;
   isCharacter: boolean;

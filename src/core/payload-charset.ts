@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { payloadText } from './payload-text.ts';
 
-/** Of the charset that a content type names, unless it is UTF-8, or no known one; null: of none. */
+/** Returns the decoder of the charset that a content type names; null when that is UTF-8, no known one, or none. */
 export function decoderOf(contentType: string): TextDecoder | null {
   return knownDecoder(/;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? '');
 }

@@ -35,7 +35,7 @@ export function isJson(text: string): boolean {
 }
 
 interface Name {
-  /** Of its opening quote. */
+  /** Position of its opening quote. */
   start: number;
   /** Behind its closing quote. */
   end: number;

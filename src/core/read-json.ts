@@ -118,7 +118,7 @@ function nameOf({ keyStart, keyEnd }: Open, text: string): string {
   return String(parsePlainJson(text.slice(keyStart, keyEnd)));
 }
 
-/** Of members of one name the last counts, as `JSON.parse` has it. */
+/** Puts the number in the place of its mark. The last of several members of one name counts, as `JSON.parse` has it. */
 function put(container: object | undefined, place: Open, text: string, { number, at }: { number: string; at: number }): void {
   if (container === undefined) return;
   if (Array.isArray(container)) {

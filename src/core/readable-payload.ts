@@ -9,7 +9,7 @@ import { isJson } from './plain-json.ts';
 
 export const readableLimits = {
   codings: 2,
-  /** Of a form. */
+  /** Fields of a form. */
   fields: 5000,
   boundaryLength: 200,
   /** Bytes of the headers of a part of a multipart form. */

@@ -63,7 +63,7 @@ export interface OrganizationRecord {
 
 export interface RetainedSince {
   atMs: number;
-  /** Of its namespace at that time; null: there was none any more. */
+  /** Uid of its namespace at that time; null: there was none any more. */
   namespaceUid: string | null;
 }
 
@@ -307,7 +307,7 @@ export interface CronJobRecord extends AnyRecord {
   enabled: boolean;
   /** Five fields; see `cron-expression.ts`. */
   schedule: string;
-  /** Of the IANA database. */
+  /** Name in the IANA database. */
   timeZone: string;
   http: {
     url: string;

@@ -10,7 +10,7 @@ const comma = 0x2c;
 const pieceBytes = 64 * 1024;
 
 interface Open {
-  /** Of an object that is checked. */
+  /** Names that an object has so far; null: they are not checked, or it is a list. */
   names: Set<string> | null;
   isFree: boolean;
   /** The member or element that is read. */

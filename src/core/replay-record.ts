@@ -1,12 +1,12 @@
 import type { StatusRange } from './status-range.ts';
 
-/** Of several ids or names any one is enough. */
+/** Ids or names of which any one is enough. */
 export type OneOrSeveral = string | string[];
 
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
 export interface ReplayFilter {
   ids?: string[];
-  /** Of deliveries, messages or events, as in `what` of the record. */
+  /** Statuses of deliveries, messages or events, as in `what` of the record. */
   statuses: string[];
   sourceId?: OneOrSeveral;
   routeId?: OneOrSeveral;
@@ -30,7 +30,7 @@ export interface ReplayRecord {
   id: string;
   org: string;
   slug: string;
-  /** Of the object. */
+  /** Uid of the object. */
   uid: string;
   /** Hash of organization, name and spec without `suspend` and `cancel`: a replay with a known identity is not run again. */
   identity: string;

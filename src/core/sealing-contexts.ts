@@ -12,7 +12,7 @@ export type SealedRecordField =
   | 'serviceAccountKey'
   | 'accountKey'
   | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>
-  /** Of the record `credentials`. */
+  /** Field of the record `credentials`. */
   | 'value';
 
 /** Fields of values behind a reference to a Secret. */

@@ -26,7 +26,7 @@ import { docsRouter } from './openapi/docs.ts';
 
 export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> {
   metrics: Registry;
-  /** Of the program; shown in the OpenAPI document. */
+  /** Version of the program; shown in the OpenAPI document. */
   version: string;
   /** Where senders reach ingest, such as `https://hooks.example.com`; absent: it is not configured, and a Host header proves nothing. */
   publicIngestUrl?: string;

@@ -3,7 +3,7 @@ export const streamLimits = {
   /** One credential has 20 of them while it is alone; see `OpenShares`. */
   perOrganization: 26,
   perProcess: 200,
-  /** Of one client; what is beyond is skipped. */
+  /** Rows for one client; what is beyond is skipped. */
   rowsPerSecond: 50,
   /** Rows that arrive while a client gets those that it has missed; beyond them all of these are skipped. */
   waitingRows: 1000,

@@ -14,9 +14,9 @@ export const hungUp = Symbol('hung up');
 /** Memory of bodies, in all and per organization. */
 export interface BodyMemory {
   limits: Pick<IngestLimits, 'bodyDeadlineMs'>;
-  /** Of bodies up to 1 MiB. */
+  /** Memory of bodies up to 1 MiB. */
   shares: { bytes: OpenShares };
-  /** Of larger ones, in MiB. */
+  /** Memory of larger ones, in MiB. */
   largeBudget: OrganizationBudget;
   spare: SpareBuffer;
   clock: Clock;
@@ -52,7 +52,7 @@ export class ArrivingBody {
   readonly #source: string;
   readonly #limitBytes: number;
   #chunks: Buffer[] = [];
-  /** Of a large body: all of it. */
+  /** All of a large body. */
   #whole: Buffer | null = null;
   #size = 0;
   /** Bytes of the small-body budget. */
@@ -204,7 +204,7 @@ function tooSlow(): PosthornError {
   );
 }
 
-/** Of requests or bytes. */
+/** Refusal of requests or bytes beyond the share of an organization. */
 export function overShare(): PosthornError {
   return new PosthornError('UNAVAILABLE', 'Too many events of the organization arrive at the same time; please send it again', {
     retryAfterSeconds: 1,

@@ -31,7 +31,7 @@ const receivedAtMs = Date.now();
 const noDeadlines: Clock = { ...systemClock, after: () => () => {} };
 const metrics = { untriedFilters: new Counter({ name: 'untried', help: 'untried', registers: [] }) };
 
-/** Of events whose messages are all in one shard: the outbox is tested elsewhere (shard-deaths.test.ts). */
+/** Plan of events whose messages are all in one shard: the outbox is tested elsewhere (shard-deaths.test.ts). */
 function planOf(): IngestPlan {
   const source = sourceRecord({ monthlyMessages });
   const targets = Array.from({ length: messagesOfEvent }, (_, i) => ({

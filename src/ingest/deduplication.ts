@@ -45,7 +45,7 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
   }
 }
 
-/** Of the body, and of the query where there is one: requests without a body carry their content in it. */
+/** Hash of the body, and of the query where there is one: requests without a body carry their content in it. */
 function contentHash({ body, query }: Received): string {
   const ofBody = bodyDigest(body);
   return query === '' ? ofBody : `${ofBody}\n${hash('sha256', query, 'hex')}`;

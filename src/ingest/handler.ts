@@ -32,7 +32,7 @@ export interface IngestHandlerOptions {
   logger: Logger;
   metrics: Registry;
   limits?: Partial<IngestLimits>;
-  /** Of the installation. Default: 1 MiB. */
+  /** Limit of the installation. Default: 1 MiB. */
   maxPayloadBytes?: number;
   /** Address by which senders reach the installation. */
   publicUrl?: string | undefined;

@@ -39,7 +39,7 @@ export interface PlannedRoute {
   filter: CompiledFilter | null;
   /** Fingerprint of the filter; null: there is none, or it does not compile. */
   rule: string | null;
-  /** Of the filter; null: every event, or it does not compile. */
+  /** Definition of the filter; null: every event, or it does not compile. */
   definition: FilterDefinition | null;
   /** Null: any payload. */
   schemaId: string | null;

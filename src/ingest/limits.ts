@@ -53,8 +53,8 @@ export const defaultIngestLimits: IngestLimits = {
 };
 
 /**
- * Of payloads above 1 MiB a process has room for four of the largest. The last quarter of that is kept for organizations that have less, as is the last
- * quarter of the share of an organization for its sources (`OrganizationBudget`): an organization alone has two of the largest, one for each source.
+ * Gives a process room for four of the largest payloads, where these are above 1 MiB. The last quarter of that is kept for organizations that have less, as is
+ * the last quarter of the share of an organization for its sources (`OrganizationBudget`): an organization alone has two of the largest, one for each source.
  */
 export function limitsFor(maxPayloadBytes: number): IngestLimits {
   if (maxPayloadBytes <= wholePayloadBytes) return defaultIngestLimits;

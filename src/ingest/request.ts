@@ -43,12 +43,12 @@ export interface IngestServices extends PlanServices, TakingServices {
   /** Where requests are kept whose signature fails. */
   signatureFailures: Pick<SignatureFailureLog, 'note'>;
   limits: IngestLimits;
-  /** Of the installation. */
+  /** Limit of the installation. */
   maxPayloadBytes: number;
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number };
-  /** Of each organization, and of its sources. */
+  /** Shares of each organization, and of its sources. */
   shares: { requests: OpenShares; bytes: OpenShares };
   largeBudget: OrganizationBudget;
   spare: SpareBuffer;

@@ -19,7 +19,7 @@ export interface TakingServices {
 }
 
 export interface TakenEvent {
-  /** Of a duplicate: the first of its kind. */
+  /** Id of the event; of a duplicate, that of the first of its kind. */
   eventId: string;
   isDuplicate: boolean;
 }
@@ -79,7 +79,7 @@ function* evaluatedInChunks(
   if (plan.dedup?.readsPayload(received) === true) yield* context.parse();
   if (received.evaluated !== undefined && plan.dedup !== null) {
     yield* digestInPieces(received.body);
-    // Of a form its provider may sign another text.
+    // The provider of a form may sign another text.
     if (received.signed !== null && received.signed.body !== received.body) yield* digestInPieces(received.signed.body);
   }
   return yield* routedInPieces(plan, context, broken, received.evaluated);

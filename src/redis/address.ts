@@ -33,7 +33,7 @@ export type RedisMode = 'single' | 'sentinel' | 'cluster';
 
 export interface RedisNodes {
   nodes: { host: string; port: number }[];
-  /** Of the unix socket; null: there are nodes. */
+  /** Path of the unix socket; null: there are nodes. */
   path: string | null;
   usesTls: boolean;
   username: string | undefined;

@@ -11,7 +11,7 @@ const defaultLimitMs = 500;
 const doubtMs = 5000;
 
 export interface ReplicatedWritesOptions {
-  /** Of its own: while a replica is waited for, nothing else gets through. Its commands may take longer than `limitMs`. */
+  /** A connection of its own: while a replica is waited for, nothing else gets through. Its commands may take longer than `limitMs`. */
   redis: RedisClient;
   clock: Clock;
   logger: Logger;

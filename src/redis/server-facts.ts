@@ -25,7 +25,7 @@ export function redisMode(redis: RedisClient): 'single' | 'sentinel' | 'cluster'
   return redis.options.sentinels === null || redis.options.sentinels === undefined ? 'single' : 'sentinel';
 }
 
-/** Of the primaries of the connection. `silent`: addresses of those that did not answer. Throws UNAVAILABLE when none did. */
+/** Facts about the primaries of the connection. `silent`: addresses of those that did not answer. Throws UNAVAILABLE when none did. */
 export async function serverFacts(redis: RedisClient): Promise<{ servers: ServerFacts[]; silent: string[] }> {
   const primaries = mastersOf(redis);
   const answers = await Promise.allSettled(primaries.map(async (server) => factsOf(addressOf(server), await server.info())));

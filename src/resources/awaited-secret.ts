@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Rule } from './definition.ts';
 
-/** Of what has a signing secret by choice. */
+/** Field of what has a signing secret by choice. */
 export const awaitsSigningSecret = z
   .boolean()
   .optional()

@@ -59,7 +59,7 @@ function objectSchema(kind: PosthornKind, definition: KindDefinition): Structura
   };
 }
 
-/** Of a version; the API server refuses more. */
+/** Fields of a version, at most; the API server refuses more. */
 export const maxSelectableFields = 8;
 
 /**

@@ -95,7 +95,7 @@ export interface KindDefinition<
   indexes?: Readonly<Record<string, SpecFunction<z.output<Spec>, readonly string[]>['of']>>;
   /** Others than its reconciler write a part of its status: it has circuits, runs, e-mails or an archive. */
   hasSharedStatus?: true;
-  /** Of the users of a namespace, only admins may read and write it. */
+  /** Only the admins among the users of a namespace may read and write it. */
   isForAdmins?: true;
   spec: Spec;
   status: Status;

@@ -53,7 +53,7 @@ export const secretKeyRef = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-/** Of a webhook application or endpoint. */
+/** Field of a webhook application or endpoint. */
 export const disableAfterHours = z
   .int()
   .min(0)
@@ -101,7 +101,7 @@ export const circuitStatus = z.strictObject({
   since: dateTime.optional().describe('When this state began.'),
 });
 
-/** Of a `dateTime`. The API server lets a list pass where a text has a format; the comparison stops it. */
+/** Rule of a `dateTime`. The API server lets a list pass where a text has a format; the comparison stops it. */
 export const afterEpoch = (at: string): Rule => ({
   at,
   cel: "self > timestamp('1970-01-01T00:00:00Z')",

@@ -5,10 +5,10 @@ import { isRecord } from './field-tree.ts';
 import type { PosthornKind, SecretObject } from './kinds.ts';
 import type { ObjectMeta } from './metadata.ts';
 
-/** Of a Secret that the API made: the object that may use it, as `Kind/name/uid`. */
+/** Annotation of a Secret that the API made: the object that may use it, as `Kind/name/uid`. */
 const madeForAnnotation = 'posthorn.dev/made-for';
 
-/** Of such a Secret: where its values may be sent; absent: the object names no origin. */
+/** Annotation of such a Secret: where its values may be sent; absent: the object names no origin. */
 const originAnnotation = 'posthorn.dev/origin';
 
 /** Label with the value `true`: objects of the namespace may use the Secret, where the installation requires consent. */

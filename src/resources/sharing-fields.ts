@@ -11,7 +11,7 @@ const sharedWith = z
   .meta({ 'x-kubernetes-list-type': 'set' })
   .describe('Names of the Organizations that may take it over by sharedFrom. One that is removed loses it.');
 
-/** Of the spec of a kind whose objects an organization may share with others. */
+/** Fields of the spec of a kind whose objects an organization may share with others. */
 export const sharingFields = {
   sharedWith: sharedWith.optional(),
   sharedFrom: z

@@ -8,7 +8,7 @@ export interface DescribedEvent {
   receivedAtMs: number;
   method: string;
   contentType: string;
-  /** Of the sender's URL, without the question mark; empty: there is none. */
+  /** Query of the sender's URL, without the question mark; empty: there is none. */
   query: string;
   headers: readonly (readonly [string, string])[];
   /** Null: it came through a source. */

@@ -70,10 +70,10 @@ export function unchecked(reason: string): SchemaProblem {
 }
 
 export const sandboxLimits = {
-  /** Of computing: JavaScript and Liquid are stopped by themselves, and anything is aborted after `hardDeadlineMs` unless the machine has not let it compute. */
+  /** Computing time: JavaScript and Liquid are stopped by themselves; anything is aborted after `hardDeadlineMs` unless the machine has not let it compute. */
   computingMs: 1000,
   hardDeadlineMs: 2000,
-  /** Of the schemas of one event: those that have not begun by then count as unchecked. */
+  /** Time for the schemas of one event: those that have not begun by then count as unchecked. */
   validationMs: 5000,
   javascriptMemoryBytes: 16_777_216,
   codeLength: 65_536,
@@ -84,13 +84,13 @@ export const sandboxLimits = {
 /** Limits of one process, and of the queue for the processes of a sandbox. */
 export interface SandboxForm {
   heapMb: number;
-  /** Of the interpreter of JavaScript. */
+  /** Memory of the interpreter of JavaScript. */
   javascriptMemoryBytes: number;
   computingMs: number;
   hardDeadlineMs: number;
   waitingJobs: number;
   waitingOfOrganization: number;
-  /** Of payloads. */
+  /** Bytes of payloads that wait. */
   waitingBytes: number;
   waitingBytesOfOrganization: number;
 }

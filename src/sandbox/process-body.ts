@@ -58,7 +58,7 @@ async function replyTo(job: () => Job): Promise<Reply> {
 
 const send = process.send?.bind(process);
 if (send === undefined) throw new Error('this module is the body of a process of its own');
-/** Of the payload of the next job. */
+/** Pieces of the payload of the next job. */
 let pieces: Uint8Array[] = [];
 process.on('message', (message: Job | PayloadPiece | LargeJob) => {
   if ('piece' in message) {

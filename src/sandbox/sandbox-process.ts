@@ -24,7 +24,7 @@ export interface LargePayload {
   format: PayloadFormat | null;
 }
 
-/** Of a payload that goes before its job: about 1 ms of work. */
+/** A piece of a payload that goes before its job: about 1 ms of work. */
 const pieceBytes = 1_048_576;
 
 /** Nothing of the environment, no files but the program's own, no processes of its own. */

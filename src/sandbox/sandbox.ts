@@ -44,7 +44,7 @@ interface Waiting {
 
 export interface SandboxOptions {
   clock: Clock;
-  /** Of the installation: one with more than 1 MiB has processes for what has more than 1 MiB without its content coding, too. Default: 1 MiB. */
+  /** Limit of the installation: one with more than 1 MiB has processes for what has more than 1 MiB without its content coding, too. Default: 1 MiB. */
   maxPayloadBytes?: number;
   /** How many at most; they start when there is something to do. */
   processes: number;
@@ -248,7 +248,7 @@ export class Sandbox {
     });
   }
 
-  /** Of what may wait, organizations leave something to others, and so do the parts of an organization. */
+  /** Whether no more may wait for the owner: organizations leave some of the room to others, and so do the parts of an organization. */
   #isFull(owner: JobOwner, bytes: number): boolean {
     const { waitingJobs, waitingOfOrganization, waitingBytes, waitingBytesOfOrganization } = this.#form;
     const turns = this.#turns;

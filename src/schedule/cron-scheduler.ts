@@ -13,7 +13,7 @@ import type { CronRun, CronRuns } from '../data/cron/cron-runs.ts';
 import type { RegistryPublisher, RegistryReader } from '../data/registry/registry.ts';
 
 export interface CronSchedulerOptions {
-  /** Of this process alone. */
+  /** Id of this process alone. */
   id: string;
   registry: Pick<RegistryReader, 'getOfAny' | 'onChange'>;
   published: Pick<RegistryPublisher, 'ids'>;

@@ -75,7 +75,7 @@ export class ResourceCache<K extends Kind> {
   }
 
   /**
-   * Of those that claim an id, in each namespace the oldest that is not being deleted. `exceptUid`: as if this object were not there. Thousands of objects
+   * The oldest object of each namespace that claims an id and is not being deleted. `exceptUid`: as if this object were not there. Thousands of objects
    * may claim an id: it is looked for once, and again after a change that may make it another one.
    */
   oldestWithId(id: string, exceptUid?: string): readonly ObjectOf<K>[] {

@@ -16,7 +16,7 @@ export interface ReflectedCachesOptions<K extends Kind> {
   metrics: StoreMetrics;
   /** Absent: the caches have the objects of all installations. */
   served?: ServedObjects;
-  /** Of the cache of one kind. */
+  /** Options of the cache of one kind. */
   cached(kind: K): Omit<ResourceCacheOptions<K>, 'logger'>;
 }
 

@@ -71,7 +71,7 @@ export class ServedObjects {
   }
 
   /**
-   * Of the Organization of this name; null: it is gone. Its installation never changes: where the API server has lost the field, with
+   * Notes the Organization of this name; null: it is gone. Its installation never changes: where the API server has lost the field, with
    * CustomResourceDefinitions of an earlier release, the Organization stays with the one that it was seen with.
    */
   note(name: string, organization: Organization | null): void {

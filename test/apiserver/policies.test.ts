@@ -17,7 +17,7 @@ const organizationLabel = 'posthorn.dev/organization';
 const release = 'posthorn-system';
 let plane: ControlPlane;
 let admin: KubernetesApi;
-/** Of a service account that may write Organizations, but not their plan. */
+/** Client of a service account that may write Organizations, but not their plan. */
 let tenant: KubernetesApi;
 
 beforeAll(async () => {

@@ -19,7 +19,7 @@ let directory: string;
 let standalone: Standalone;
 let receiver: Receiver;
 let redis: RedisClient;
-/** Of each event the first attempt fails. */
+/** The first attempt of each event fails. */
 const attempts = new Map<number, number>();
 const successes = new Map<number, number>();
 

@@ -46,7 +46,7 @@ let controller: RoleProcess;
 const workers = new Map<Release, RoleProcess>();
 const processes = new Set<RoleProcess>();
 
-/** Of requests, by the path of the destination and the number of the event. */
+/** Numbers of requests, by the path of the destination and the number of the event. */
 const attempts = new Map<string, number>();
 const successes = new Map<string, number>();
 const webhookIds = new Map<string, Set<unknown>>();

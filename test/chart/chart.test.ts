@@ -42,7 +42,7 @@ describe.each(['defaults', 'production', 'gateway', 'extras'])('with the values 
   let objects: Manifest[];
   beforeAll(async () => {
     objects = manifests(await template('--values', valuesFile(name)));
-    // Of policies there is no schema here; the API server of install.test.ts takes them.
+    // Policies have no schema here; the API server of install.test.ts takes them.
     text = objects.flatMap((object) => (object.kind.startsWith('ValidatingAdmission') ? [] : JSON.stringify(object))).join('\n---\n');
   });
 

@@ -48,7 +48,7 @@ test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels
   for (const name of names) expect(metrics).toContain(`# TYPE ${name} `);
 });
 
-/** Of counters in an expression: the name, and the label by which it chooses with each of its values. */
+/** Counters in an expression: the name, and the label by which it chooses with each of its values. */
 function countersIn(expression: string): [name: string, label: string, value: string][] {
   return [...expression.matchAll(/\b(?:increase|rate)\((\w+)\{[^}]*?,(\w+)=~?"([^"]+)"/g)].flatMap(
     ([, name = '', label = '', values = '']) => values.split('|').map((value): [string, string, string] => [name, label, value]),

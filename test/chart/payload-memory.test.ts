@@ -6,7 +6,7 @@ describe('memory for payloads above 1 MiB', () => {
   const bytes = (mebibytes: number): string => `ingest.maxPayloadBytes=${mebibytes * 1_048_576}`;
   type Resources = { requests?: { memory?: string }; limits?: { memory?: string } };
 
-  /** Of ingest, and of the workers of the default pool. */
+  /** Memory of ingest, and of the workers of the default pool. */
   async function memory(...sets: string[]): Promise<Record<'ingest' | 'delivery', [request: unknown, limit: unknown]>> {
     const objects = manifests(await template(...sets.flatMap((set) => ['--set', set])));
     const ingest = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'posthorn-ingest');

@@ -1,6 +1,6 @@
 import type { AlertCase } from './alert-case.ts';
 
-/** Of alerts on metrics of processes and of objects. */
+/** Cases of alerts on metrics of processes and of objects. */
 export const processAlertCases: readonly AlertCase[] = [
   {
     alert: 'PosthornNotReady',

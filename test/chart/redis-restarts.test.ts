@@ -48,7 +48,7 @@ beforeEach(async () => {
   for (const name of ['bin', 'data']) mkdirSync(join(directory, name));
   writeFileSync(join(directory, 'redis.conf'), `requirepass ${password}\n`);
   port = await freePort();
-  // Of the pod it has the usual port, here not.
+  // Redis has its usual port in the pod, and not here.
   const command = `#!/bin/sh\nPATH="\${PATH#*:}" exec redis-cli -p ${port} "$@"\n`;
   writeFileSync(join(directory, 'bin', 'redis-cli'), command, { mode: 0o755 });
   client = commandConnection(`redis://:${password}@127.0.0.1:${port}/0`, { commandTimeoutMs: 10_000 });
@@ -109,7 +109,7 @@ async function persistence(name: string): Promise<string | undefined> {
 
 const isRewritten = async (): Promise<boolean> => (await persistence('aof_rewrite_in_progress')) === '0';
 
-/** Of the process that rewrites the file, which names its own file by it; undefined: there is none. */
+/** Id of the process that rewrites the file, which names its own file by it; undefined: there is none. */
 function rewriterPid(): number | undefined {
   const pid = /^temp-rewriteaof-(\d+)\.aof$/m.exec(readdirSync(join(directory, 'data')).join('\n'))?.[1];
   return pid === undefined ? undefined : Number(pid);
@@ -199,7 +199,7 @@ test('a script cut off in the file is never applied, although Redis is killed tw
 
 test('a script cut off in the file is not applied where Redis is killed before the rewrite has ended: the first start after that ends, the second one works', async () => {
   await cutOff();
-  // Of one key the rewrite takes a minute.
+  // The rewrite takes a minute for each key.
   await start('--rdb-key-save-delay', '60000000');
   const rewriter = await eventually('the rewrite', 30_000, rewriterPid);
   await client.eval(script, 2, 'a', 'b');

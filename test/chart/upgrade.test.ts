@@ -15,7 +15,7 @@ type Any = any;
 const release = 'posthorn-system';
 const samples = new URL('../../config/samples/', import.meta.url).pathname;
 const run = promisify(execFile);
-/** Of the chart that is installed first; all but its version is that of today. */
+/** Version of the chart that is installed first; all but its version is that of today. */
 const otherVersion = '99.1.2';
 const ofInstallation = ['--set', 'api.replicas=3,ingress.enabled=true,ingress.host=a.example.com'];
 let plane: ControlPlane;
@@ -25,7 +25,7 @@ let otherChart: string;
 let resources: string;
 let before: State;
 let after: State;
-/** Of the API, after the first upgrade. */
+/** Deployment of the API, after the first upgrade. */
 let deploymentThen: Any;
 
 beforeAll(async () => {
@@ -75,7 +75,7 @@ interface State {
   secrets: Record<string, unknown>;
   /** uid of what holds pods and data, by kind and name: nothing of it is recreated. */
   workloads: Record<string, string>;
-  /** Of StatefulSets, by name: a change restarts their pods. */
+  /** Pod templates of StatefulSets, by name: a change restarts their pods. */
   podTemplates: Record<string, unknown>;
   crds: Record<string, string>;
 }

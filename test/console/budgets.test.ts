@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 const kib = (bytes: number): number => Math.round((bytes / 1024) * 10) / 10;
-/** Of the files that the page names, compressed as it is with gzip. */
+/** Size of the files that the page names, compressed with gzip as the build does it. */
 const kibOfFirstLoad = (extension: string): number => {
   const names = [...page.matchAll(/"\.\/(assets\/[^"]+)"/g)].map(([, name = '']) => name).filter((name) => name.endsWith(extension));
   expect(names.length).toBeGreaterThan(0);

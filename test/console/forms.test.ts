@@ -295,7 +295,7 @@ test('a form does not save over what another has saved since it was opened', asy
 }, 120_000);
 
 test('a list of references finds those beyond its first hundred, in forms and in the Lab', async () => {
-  // Of those that are made in one second, the list has the last name last.
+  // The list has the last name last among those that are made in one second.
   const oldest = await made('sources', { name: 'the oldest one', slug: 'z-oldest' });
   await Promise.all(Array.from({ length: 105 }, (_none, number) => made('sources', { name: `younger ${number}` })));
   const url = 'https://hooks.example.com/in';

@@ -27,7 +27,7 @@ export async function heldAnswer(page: Page, path: string): Promise<() => void> 
   return resolve;
 }
 
-/** Of the API. `body`: sent instead of that of the page. */
+/** Answer of the API. `body`: sent instead of that of the page. */
 export async function answerTo(route: Route, body?: unknown): ReturnType<Route['fetch']> {
   // The browser would send it. Without it the API rejects the request of the console.
   const headers = { ...route.request().headers(), 'sec-fetch-site': 'same-origin' };

@@ -28,7 +28,7 @@ export interface ContractWorld {
 }
 
 const organization = 'contract';
-/** Of the event type that the examples make. */
+/** Name of the event type that the examples make. */
 const nameOfExamples = ['order.paid'];
 
 export async function startContractWorld(): Promise<ContractWorld> {

@@ -14,7 +14,7 @@ export interface DescribedOperation {
   body: Schema | null;
   bodyExamples: unknown[];
   answers: ReadonlyMap<number, DescribedAnswer>;
-  /** Of every other status. */
+  /** The answer of every other status. */
   otherwise: DescribedAnswer;
 }
 

@@ -127,7 +127,7 @@ describe('bodies', () => {
       expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
       if (answer.status === operation.answer.status) accepted++;
     });
-    // Of some few values fit what is there.
+    // Few values of some bodies fit what is there.
     for (const many of [runs, 10 * runs]) if (accepted === 0) await assertProperty(property, many);
     expect(accepted).toBeGreaterThan(0);
   });

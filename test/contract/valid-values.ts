@@ -9,7 +9,7 @@ export interface ValueSources {
   known(field: string): readonly string[];
 }
 
-/** Of a body whose choices determine its required fields. */
+/** Schema of a body whose choices determine its required fields. */
 function withRequired({ anyOf: _, oneOf: __, ...schema }: Schema, choice: Schema): Schema {
   return { ...schema, required: [...list(schema['required']), ...list(choice['required'])] };
 }

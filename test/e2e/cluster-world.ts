@@ -61,7 +61,7 @@ async function trust(certificateFile: string): Promise<void> {
 /** Makes a change of what the workers of an installation find in their environment and their files, and waits until those that find it have replaced them. */
 export async function replacingWorkers(change: () => Promise<unknown>, namespace = system): Promise<void> {
   const workers = 'deployment/posthorn-delivery-default';
-  // Of what the workers find in their environment and their files.
+  // Hash of what the workers find in their environment and their files.
   const hash = (): Promise<string> =>
     kubectl(['-n', namespace, 'get', workers, '-o', 'jsonpath={.spec.template.metadata.annotations.posthorn\\.dev/config-hash}']);
   const before = await hash();

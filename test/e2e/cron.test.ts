@@ -20,7 +20,7 @@ function job(namespace: string, name: string, schedule: string, url: string): Ma
 }
 /** A minute that leaves the time to make what is to run in it. */
 const comingMinute = (): number => Math.ceil((Date.now() + 20_000) / minuteMs) * minuteMs;
-/** Of these minutes alone, whatever else takes its time. */
+/** Schedule of these minutes alone, whatever else takes its time. */
 const scheduleAt = (...slotsMs: number[]): string => `${slotsMs.map((ms) => new Date(ms).getUTCMinutes()).join()} * * * *`;
 const until = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms - Date.now())));
 /** Requests per path. */

@@ -135,7 +135,7 @@ async function recordsOf({ registry }: RunningControllers): Promise<Record<strin
       // The values of references come in the order of the fields, which the API server sorts.
       if (kind === 'credentials') record.values.sort((a: { key: string }, b: { key: string }) => (a.key < b.key ? -1 : 1));
       if (kind === 'replay') {
-        // Of the object, which each world has made itself.
+        // Fields of the object, which each world has made itself.
         delete record.uid;
         delete record.createdAtMs;
       }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { kubectl } from './kubectl.ts';
 
 const namespace = 'posthorn-system';
-/** Of the packets that a rule lets through; a bit that kube-proxy does not use. */
+/** Mark of the packets that a rule lets through; a bit that kube-proxy does not use. */
 const mark = '0x200000/0x200000';
 
 // Strict: what is not understood here must not pass for enforced.
@@ -122,7 +122,7 @@ function isSelected({ metadata: { labels } }: Pod, { matchLabels, matchExpressio
   );
 }
 
-/** Of iptables; names of ports are resolved among the containers of `pods`. */
+/** Matches of iptables; names of ports are resolved among the containers of `pods`. */
 function portMatches(ports: Rule['ports'], pods: readonly Pod[]): string[] {
   if (ports === undefined) return [''];
   const named = pods.flatMap(({ spec }) => spec.containers.flatMap((container) => container.ports));

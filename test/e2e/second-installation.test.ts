@@ -60,7 +60,7 @@ describeInCluster('a second installation in the cluster', () => {
       service,
       async (url) => (await fetch(`${url}/ingest/${organization}/absent`, { method: 'POST', body: '{}' })).status,
     );
-  /** Of a condition of an object of the organization of the load. */
+  /** Waits until a condition of an object of the organization of the load has the reason. */
   const reasonBecomes = (object: string, type: string, reason: string): Promise<void> =>
     eventually(async () => {
       const path = `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;

@@ -57,11 +57,11 @@ interface SavedObject {
 export interface Backup {
   /** File with the data of Redis. */
   rdb: string;
-  /** Of its user. */
+  /** Password of its user. */
   password: string;
-  /** Of the release. */
+  /** Values of the release. */
   values: string;
-  /** Of the installation, among them the keys that seal secrets. */
+  /** Secrets of the installation, among them the keys that seal secrets. */
   secrets: SavedObject[];
   /** Organizations, and what is in their namespaces. */
   objects: SavedObject[];
@@ -71,7 +71,7 @@ export interface Backup {
 class TlsEntrance {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Of the Redis. */
+  /** Port of the Redis. */
   port: number;
 
   constructor(port: number) {
@@ -95,7 +95,7 @@ class TlsEntrance {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Of new connections: who signs the certificate that it shows, and who those of its clients. */
+  /** Sets, for new connections, who signs the certificate that it shows, and who those of its clients. */
   use({ shown, trusted }: { shown: CertificateAuthority; trusted: readonly CertificateAuthority[] }): void {
     this.#server.setSecureContext({ ...shown.issue([addressOfThisMachine()]), ca: trusted.map(({ text }) => text) });
   }

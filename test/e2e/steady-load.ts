@@ -37,7 +37,7 @@ export interface Load {
   entrance?: 'api' | 'ingest';
   /** Signs the certificate of the receiver, and workers trust it. Default: one that the Destination trusts. */
   authority?: CertificateAuthority;
-  /** Of the Destination, beside its URL. */
+  /** Settings of the Destination beside its URL. */
   http?: object;
   /** Secrets that `http` refers to. */
   secrets?: Record<string, string>;
@@ -124,7 +124,7 @@ export class SteadyLoad {
     await eventually(async () => expect(await kubectl([...inSender, lookUp, `entrance.${this.namespace}.svc`])).toBe(wanted), 120_000);
   }
 
-  /** Of the organization. */
+  /** Namespace of the organization. */
   get namespace(): string {
     return this.shop.name;
   }

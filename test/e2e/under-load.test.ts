@@ -68,7 +68,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   const unfinished = new UnfinishedWork();
   let authority: CertificateAuthority | null = null;
   let before: Record<string, object>;
-  /** Of the installation as it was, while another may have replaced it. */
+  /** Values of the installation as it was, while another may have replaced it. */
   let valuesToRestore: string | null = null;
   let values: string;
   const upgrade = (tag: Tag, apiIngest: ApiIngest) =>

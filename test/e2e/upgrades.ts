@@ -9,7 +9,7 @@ import { kubectl, kubectlApply } from './kubectl.ts';
 const run = promisify(execFile);
 const inSystem = ['--namespace', 'posthorn-system'];
 const samples = new URL('../../config/samples/', import.meta.url).pathname;
-/** Of the organization of the samples. */
+/** Namespace of the organization of the samples. */
 const namespace = 'acme';
 const cluster = new URL('../../hack/cluster', import.meta.url).pathname;
 const repository = 'localhost/posthorn';
@@ -27,7 +27,6 @@ export async function addOtherTag(): Promise<void> {
   await run(cluster, ['rename', imageWith('deployed'), imageWith('other')]);
 }
 
-/** Of what is installed. */
 export function valuesOfInstallation(): Promise<string> {
   return helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml');
 }

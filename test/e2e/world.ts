@@ -4,7 +4,7 @@ export type Manifest = { apiVersion: string; kind: string; metadata: { name: str
 
 /** Posthorn as an installation of some kind, seen by its users. */
 export interface World {
-  /** Of the REST API, without a slash at the end. */
+  /** URL of the REST API, without a slash at the end. */
   readonly url: string;
   /** By which senders reach `/ingest/`, without a slash at the end. */
   readonly ingestUrl: string;

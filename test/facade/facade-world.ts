@@ -62,7 +62,7 @@ export interface FacadeWorld {
   readonly acceptor: RedisMessageAcceptor;
   readonly registry: RedisRegistryReader;
   readonly webhooks: RedisWebhookStore;
-  /** Of all replicas. */
+  /** The one that all replicas share. */
   readonly sending: WebhookSending;
   /** Admin key of the organization `acme`. */
   readonly admin: string;
@@ -316,7 +316,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>, organizatio
   };
 }
 
-/** Of a stream that stays open the beginning. */
+/** The beginning of a stream that stays open, and all of any other answer. */
 async function textOf(response: Response): Promise<string> {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true || response.body === null)
     return await response.text();

@@ -33,7 +33,7 @@ const destination = { name: 'D', url: 'https://d.example/' };
 const transform = { name: 'T', code: 'payload' };
 const channel = { name: 'C', type: 'email', config: { addresses: ['a@example.com'] } };
 
-/** Of each: the collection, what is made, the field and its synonym, and values of both that go together: the first is that of what is made. */
+/** Each has the collection, what is made, the field and its synonym, and values of both that go together: the first is that of what is made. */
 const synonyms: [string, object, string, string, [unknown, unknown][]][] = [
   [
     'sources',

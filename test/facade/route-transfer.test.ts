@@ -56,7 +56,7 @@ class LateDeletions {
     this.store = withMethod(store, 'watch', watch);
   }
 
-  /** Of the deletions until now. */
+  /** Releases the deletions until now. */
   tell(): void {
     this.#told.resolve();
     this.#told = Promise.withResolvers();

@@ -11,7 +11,7 @@ const wantedRuns = process.env['POSTHORN_FAULT_RUNS'];
 const timeoutMs = 120_000;
 
 const worlds = faultWorlds();
-/** Of controllers that nothing has happened to, and how many writes they made. */
+/** The life of controllers that nothing has happened to, and how many writes they made. */
 let undisturbed: Lifetime;
 let writes: number;
 

@@ -41,7 +41,7 @@ export async function lifetime(
   }
 }
 
-/** Of each resource, the message of its condition Ready. */
+/** Status and reason of the condition Ready of each resource, after its kind and name. */
 export async function readiness(world: ConfigurationWorld): Promise<string[]> {
   const objects = await allObjects(world.store);
   return objects.flatMap((object) => {

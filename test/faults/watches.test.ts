@@ -9,7 +9,7 @@ import { type Lifetime, lifetime, stages } from './lifetime.ts';
 const wantedRuns = Number(process.env['POSTHORN_FAULT_RUNS'] ?? 2);
 const seeds = Array.from({ length: Number.isNaN(wantedRuns) ? 100 : wantedRuns }, (_, i) => i + 1);
 const timeoutMs = 120_000 + seeds.length * 10_000;
-/** Of each stage, while things go wrong. */
+/** Length of each stage, while things go wrong. */
 const faultyMs = 40_000;
 
 const worlds = faultWorlds();

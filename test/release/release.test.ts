@@ -25,7 +25,7 @@ const root = new URL('../../', import.meta.url).pathname;
 const version: string = JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version;
 /** By architecture, the machine that an ELF file is for. */
 const machines = { amd64: 0x3e, arm64: 0xb7 };
-/** Of all files, in seconds. */
+/** Time of all files, in seconds. */
 const epoch = 1_700_000_000;
 const work = mkdtempSync(join(tmpdir(), 'posthorn-release-test-'));
 const { privateKey, publicKey } = generateKeyPairSync('ec', {

@@ -21,7 +21,7 @@ export async function fetchProgrammed(url: string, request: RequestInit): Promis
   return response;
 }
 
-/** Of the record that a response has; some families wrap it. */
+/** Id of the record that a response has; some families wrap it. */
 function idIn(body: unknown): string {
   const places = [body, ...(typeof body === 'object' && body !== null ? Object.values(body) : [])];
   for (const place of places) {

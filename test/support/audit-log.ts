@@ -45,7 +45,7 @@ export interface Permission {
   resource: string;
   /** Where it is granted for this object alone. */
   name?: string;
-  /** Of the RoleBinding that grants it; undefined: a ClusterRoleBinding does. */
+  /** Namespace of the RoleBinding that grants it; undefined: a ClusterRoleBinding does. */
   namespace?: string;
 }
 

@@ -12,7 +12,7 @@ const flags = [
   '--disable-sync',
 ];
 
-/** Of Debian. The first has no windows, so that a page opens in a third of the time. */
+/** Browsers of Debian. The first has no windows, so that a page opens in a third of the time. */
 const ofSystem = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 
 /** Chromium of the system; one for each suite, which closes it. POSTHORN_CHROMIUM names it; `hack/test` installs it. */

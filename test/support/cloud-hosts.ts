@@ -26,7 +26,7 @@ export interface CloudAnswer {
 /** Servers of clouds under their real names, on an address of this machine alone. */
 export interface CloudHosts {
   readonly address: string;
-  /** Of the certificate of all names. */
+  /** Authority of the certificate of all names. */
   readonly authority: CertificateAuthority;
   /** In the order in which they came; the caller may empty it. */
   readonly requests: CloudRequest[];

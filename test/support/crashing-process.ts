@@ -136,7 +136,7 @@ export const registryWrites: Writes = {
   isChange: (method, answer) => (method === 'publish' || method === 'retract') && answer === true,
 };
 
-/** Of a Redis client, as far as the lock of an organization and its write-ahead log use it. */
+/** Writes of a Redis client, as far as the lock of an organization and its write-ahead log use it. */
 export const lockWrites: Writes = { isWrite: (method) => ['set', 'hset', 'hdel', 'zadd', 'call'].includes(method), isChange: () => false };
 
 /** The result of a purge is not reported. */

@@ -21,7 +21,7 @@ export interface DeliverySuite {
   readonly redis: RedisServer;
   readonly acceptor: RedisMessageAcceptor;
   readonly reader: RedisMessageReader;
-  /** Of this test; it has the organization `org_a`. */
+  /** The registry of this test; it has the organization `org_a`. */
   readonly registry: RecordRegistry;
   /** Called after the test, the last one first. */
   readonly ends: (() => Promise<unknown>)[];

@@ -10,7 +10,7 @@ const prefix = 'test:';
 export interface FailoverSuite {
   readonly prefix: string;
   readonly redis: RedisServer;
-  /** Of this test. */
+  /** The queues of this test. */
   readonly queues: FailoverQueues;
   readonly reader: RedisMessageReader;
 }

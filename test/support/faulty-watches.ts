@@ -15,7 +15,7 @@ export class FaultyWatches {
   readonly faults = { expired: 0, unavailable: 0, repeated: 0, dropped: 0, late: 0 };
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** Of each kind, from where its last event comes again. */
+  /** The version from which the last event of each kind comes again. */
   readonly #beforeLast = new Map<Kind, Version>();
 
   constructor(clock: Clock, random: () => number) {

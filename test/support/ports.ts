@@ -12,7 +12,7 @@ export interface PortRange {
 
 /** Below are the ports of well-known servers, above the node ports of a Kubernetes cluster. */
 const wanted: PortRange = { first: 16_000, last: 29_999 };
-/** Of Linux, where the system does not report another one; macOS begins later. */
+/** Range of Linux, where the system does not report another one; macOS begins later. */
 const usualEphemeral: PortRange = { first: 32_768, last: 65_535 };
 const minPorts = 1000;
 const choices = 50;

@@ -8,7 +8,7 @@ import { type ServerProcess, spawnServer } from './server-process.ts';
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** Of the process that runs now. */
+  /** Id of the process that runs now. */
   readonly pid: number;
   /** A connected client; closed by `stop`. */
   readonly client: ReturnType<typeof commandConnection>;

@@ -12,7 +12,7 @@ export type Edit = readonly [file: string, from: string, to: string];
 
 export interface ReleaseCopy {
   folder: string;
-  /** Of the program. */
+  /** File of the program. */
   file: string;
   remove(): void;
 }

@@ -29,7 +29,7 @@ export interface WebhookProgramSuite {
   readonly redis: RedisServer;
   readonly store: RedisWebhookStore;
   readonly reader: RedisMessageReader;
-  /** Of this test. */
+  /** The receiver of this test. */
   readonly receiver: Receiver;
   /** What the receiver does with a request. Each test begins with the status 200. */
   answer: (response: ServerResponse) => void;

@@ -14,7 +14,7 @@ test('descriptions in forms replace null by an empty field', () => {
   expect(formHelp('Seconds. Null: never.', names)).toBe('Seconds. Empty: never.');
 });
 
-/** Of all fields, also those within others. */
+/** Help texts of all fields, also those within others. */
 function helpsOf(fields: readonly FormField[]): string[] {
   return fields.flatMap(({ help, node }) => {
     if (node.kind === 'object' || node.kind === 'objects') return [help, ...helpsOf(node.fields)];

@@ -15,7 +15,7 @@ export interface ControlPlanePrograms {
   programs: Program[];
   apiPort: number;
   ingestPort: number;
-  /** Of an admin. */
+  /** Key of an admin. */
   apiKey: string;
   create(kind: { kind: string; plural: string }, name: string, spec: object): Promise<unknown>;
   stop(): Promise<void>;

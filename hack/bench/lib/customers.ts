@@ -66,7 +66,7 @@ export async function fillCustomers(
 }
 
 /**
- * Of the endpoint at that index: 3 event types, 7 apart; with fewer than 3 all of them. Endpoints that are side by side
+ * Event types of the endpoint at that index: 3 of them, 7 apart; all of them where there are fewer than 3. Endpoints that are side by side
  * begin far from each other.
  */
 export function subscribedTypes(eventTypes: readonly string[], endpoint: number): string[] {

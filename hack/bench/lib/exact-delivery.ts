@@ -36,7 +36,7 @@ export function compare(received: readonly Received[]): Exactness {
   return total;
 }
 
-/** Of the events that must come, and of those that may. */
+/** Numbers of the events that must come, and of those that may. */
 export function numbersOf(sent: readonly Taken[]): { accepted: Set<number>; possible: Set<number> } {
   const accepted = sent.flatMap((each) => [...each.accepted]);
   const uncertain = sent.flatMap((each) => [...each.uncertain]);

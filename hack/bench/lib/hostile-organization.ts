@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, setGlobalDispatcher } from 'undici';
 import { costlyInputs, costlyType, countAnswer, printAtEnd, sendCostly } from './costly-requests.ts';
 
-/** Of its manifests (hack/bench/hostile.ts). */
+/** Names in its manifests, and how many receivers it has (hack/bench/hostile.ts). */
 export const hostile = { organization: 'hostile', hanging: 'hang', waiting: 'wait', receivers: 200 };
 
 const localAddress = '127.0.0.2';

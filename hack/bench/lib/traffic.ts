@@ -10,7 +10,7 @@ export interface Sent {
   answerMs: number[];
   /** Numbers of the events that were answered with 2xx. */
   accepted: number[];
-  /** Of those without an answer, or with 5xx: such an event may have been stored. */
+  /** Numbers of those without an answer, or with 5xx: such an event may have been stored. */
   uncertain: number[];
 }
 

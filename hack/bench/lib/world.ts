@@ -55,7 +55,7 @@ export interface World {
   credentials: readonly [string, string];
   /** Restarts the api process; returns when it was started, in ms of `performance.now()`. */
   restartApi(): Promise<number>;
-  /** Of all its programs and its Redis. */
+  /** Process ids of all its programs and its Redis. */
   pids(): number[];
   meterProcessor(): ProcessorMeter;
   startDelivery(): Promise<Program>;

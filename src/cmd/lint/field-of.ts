@@ -11,7 +11,7 @@ interface NamingField {
   name: string;
 }
 
-/** Of conditions whose message may quote a path in another object. */
+/** Reasons of conditions whose message may quote a path in another object. */
 const ofAnother = /Not(Found|Ready|Accepted|Programmed|Shared|Readable|Permitted)$/;
 const pathInMessage = /\bspec(?:\.[A-Za-z]\w*|\[[^\]\s]+\])+/;
 const annotationInMessage = /\bannotation (posthorn\.dev\/[a-z-]+)/;
@@ -66,7 +66,7 @@ function* valuesAt(value: unknown, path: readonly string[], field: string): Iter
   else if (isRecord(value)) yield* valuesAt(value[member], rest, `${field}.${member}`);
 }
 
-/** Of `examplePayload: …` and `useStaticIp needs …`: a field of the spec, or of a block of it. */
+/** Returns the field of the spec, or of a block of it, with which a message such as `examplePayload: …` or `useStaticIp needs …` begins. */
 function fieldOfFirstWord(spec: unknown, message: string): string | undefined {
   const [word = ''] = /^[a-z]\w+(?=:? )/.exec(message) ?? [];
   if (word === '' || !isRecord(spec)) return undefined;

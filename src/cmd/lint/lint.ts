@@ -29,7 +29,7 @@ import { withoutEffect } from './without-effect.ts';
 export interface LintOptions {
   /** Files and directories; `-`: the standard input. */
   paths: readonly string[];
-  /** Of objects that name none. */
+  /** Namespace of objects that name none. */
   namespace: string;
   output: 'text' | 'json';
   /** The files are a part of what the cluster has: an object that they refer to and do not hold is no error. */

@@ -19,7 +19,7 @@ export interface FoundManifests {
   /** In the order in which they are read. */
   files: string[];
   objects: FoundObject[];
-  /** Of files and documents apart from their objects. */
+  /** Findings about files and documents apart from their objects. */
   findings: LintFinding[];
 }
 

@@ -8,7 +8,7 @@ export const opsPortName = 'ops';
 /** On the pods: changes when they must be replaced although the template is the same. */
 const configHashAnnotation = 'posthorn.dev/config-hash';
 
-/** Of the grace period, for the end of the process and for what the kubelet needs. */
+/** Part of the grace period for the end of the process and for what the kubelet needs. */
 const endSeconds = 10;
 const defaultResources = { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '768Mi' } };
 const node = 'kubernetes.io/hostname';

@@ -66,7 +66,7 @@ export function keysBelow(keys: ResourceCache<'ApiKey'>, namespace: string | und
   return below;
 }
 
-/** Of the keys of the object's namespace with the hash, the oldest that may have a record. */
+/** Returns the oldest key of the object's namespace with the hash that may have a record. */
 function holderOf(caches: Caches, { metadata }: ApiKey, sha256: string): ApiKey | undefined {
   const withHash = caches.ApiKey.byIndex('keyHash', nameIn(metadata.namespace, sha256)).filter(isLive);
   let holder: ApiKey | undefined;

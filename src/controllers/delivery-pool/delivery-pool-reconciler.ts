@@ -38,7 +38,7 @@ export interface DeliveryPoolOptions {
   furtherEgress(): AllowedEgress;
   /** Whether an organization is served by the pool of this name, be it there or not. */
   serves(pool: string): boolean;
-  /** Of a pool, by its name. Null: Redis does not answer. */
+  /** Reads the backlog of a pool, by its name. Null: Redis does not answer. */
   backlog(pool: string): Promise<Backlog | null>;
   poolMetrics: PoolMetrics;
   /** Whether the namespace of the pools is being deleted. */

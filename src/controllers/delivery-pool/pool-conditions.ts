@@ -64,7 +64,7 @@ const rolledOut = 'NewReplicaSetAvailable';
 const autoscalerSchema = z.looseObject({
   status: z.looseObject({ conditions: z.array(condition).default([]) }).prefault({}),
 });
-/** Of a HorizontalPodAutoscaler and of a ScaledObject: the conditions that must be True for the number of pods to follow the backlog. */
+/** Conditions of a HorizontalPodAutoscaler and of a ScaledObject that must be True for the number of pods to follow the backlog. */
 const scalingConditions = { HorizontalPodAutoscaler: ['AbleToScale', 'ScalingActive'], ScaledObject: ['Ready'] } as const;
 export type AutoscalerKind = keyof typeof scalingConditions;
 

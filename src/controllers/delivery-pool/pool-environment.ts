@@ -22,7 +22,7 @@ export interface PoolEnvironment {
   variables: Record<string, string>;
   /** Texts of the files that are mounted, by path. */
   files: ReadonlyMap<string, string>;
-  /** Of all that the pods read at their start alone. It reveals none of its inputs: the keys that seal secrets are among them. */
+  /** Hash of all that the pods read only at their start. It reveals none of its inputs: the keys that seal secrets are among them. */
   hash: string;
 }
 

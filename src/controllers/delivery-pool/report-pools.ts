@@ -7,7 +7,7 @@ import type { ResourceCache } from '../../store/cache.ts';
 import { untilFilled } from './until-filled.ts';
 
 const everyMs = 10_000;
-/** Of the pools by name. */
+/** Most pools that are reported, the first by name. */
 const maxReported = 200;
 
 export interface ReportPoolsOptions {

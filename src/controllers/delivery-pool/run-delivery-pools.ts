@@ -23,7 +23,7 @@ import { untilFilled } from './until-filled.ts';
 
 export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherEgress' | 'serves' | 'isNamespaceEnding'> {
   store: ResourceStore;
-  /** Of the namespace; it is filled here. */
+  /** Cache of the namespace; it is filled here. */
   cache: ResourceCache<'DeliveryPool'>;
   /** Where pools are: the namespace of the controller. */
   namespace: string;

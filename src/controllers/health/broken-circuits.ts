@@ -52,7 +52,7 @@ export class BrokenCircuits {
     return [...(this.#byId.get(id)?.values() ?? [])].flatMap((circuit) => this.#set({ ...circuit, state: 'closed' }));
   }
 
-  /** Of a route or a destination: the worst of its circuits. */
+  /** Returns the health of a route or a destination: the worst of its circuits. */
   of(id: string): Health {
     const circuits = [...(this.#byId.get(id)?.values() ?? [])];
     const state = worstState(circuits.map((circuit) => circuit.state));

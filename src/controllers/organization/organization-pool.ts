@@ -6,7 +6,7 @@ import { isLive } from '../held-ids.ts';
 
 /** The DeliveryPools of an installation that has them, and the writer of organizations' pools. */
 export interface Pools {
-  /** Of the namespace in which pools are. */
+  /** Cache of the namespace in which pools are. */
   cache: ResourceCache<'DeliveryPool'>;
   /** May be called again. */
   assign(org: string, pool: string): Promise<void>;

@@ -49,7 +49,7 @@ export interface OrganizationReconcilerOptions {
 }
 
 const manager = 'posthorn-controller';
-/** Of the annotation with the id, which stays when finalizers change. */
+/** Field manager of the annotation with the id, which stays when finalizers change. */
 export const idManager = 'posthorn-identity';
 /** How long a deleted Organization waits for a failing purge before its finalizer is removed; the sweep retries. */
 const purgeLimitMs = 60_000;

@@ -49,7 +49,7 @@ export class RouteCode {
     this.#checks = checks;
   }
 
-  /** Of a route, or of a subscription. */
+  /** Returns the transform of a route, or of a subscription. */
   transform({ spec }: { spec: Pick<SpecOf<'Route'>, 'transformRef'> }, organization: OrganizationFacts): Promise<Resolved> {
     return this.#resolved(spec.transformRef?.name, organization, {
       cache: this.#caches.Transform,

@@ -1,7 +1,7 @@
 import { bodySignatureVerifier } from './body-signature.ts';
 import type { ProviderDescriptor, Verifier } from './descriptor.ts';
 
-/** Of a source without authentication. */
+/** Verifier of a source without authentication. */
 // biome-ignore lint/correctness/useYield: it returns at once that the request is not authenticated.
 export const nobody: Verifier = function* () {
   return { reason: 'no_secret' };

@@ -24,7 +24,7 @@ export interface SignedContent {
   body: Buffer;
 }
 
-/** Of a request that a secret of the source vouches for. `signed` null: the sender showed the secret itself, which covers nothing. */
+/** Result for a request that a secret of the source vouches for. `signed` null: the sender showed the secret itself, which covers nothing. */
 export interface Verification {
   signed: SignedContent | null;
 }

@@ -26,7 +26,7 @@ describe('bitbucket', () => {
 });
 
 describe('shopify', () => {
-  // Of Shopify's own library: tests/Webhooks/RegistryTest.php of Shopify/shopify-api-php.
+  // Vector of Shopify's own library: tests/Webhooks/RegistryTest.php of Shopify/shopify-api-php.
   const body = Buffer.from('{"foo":"bar"}');
   const signature = '/Redz4YXHLnSmmSN8grr5/Jl/Ua3d7yX3iWbjb8R8wo=';
   const verify = verifierOf('shopify', ['steffi']);

@@ -36,7 +36,7 @@ export const providers = {
 
 export type Provider = keyof typeof providers;
 
-/** Of sources that receive Posthorn's own events. */
+/** Provider of sources that receive Posthorn's own events. */
 export const ownProvider = 'posthorn' satisfies Provider;
 
 /** In the order of the table above. */

@@ -29,7 +29,7 @@ const standard = (time: number | string, signature = `v1,${base64}`, name = 'web
   [`${name}-signature`]: signature,
 });
 
-/** Of the provider, whose secret is `secret`, or `signingToken` where it has the form of Standard Webhooks. */
+/** Requests by provider, whose secret is `secret`, or `signingToken` where it has the form of Standard Webhooks. */
 const cases: Case[] = [
   ['generic', 'no header', {}, missing('x-webhook-signature')],
   ['generic', 'no digest', { 'x-webhook-signature': 'x' }, malformed('x-webhook-signature')],

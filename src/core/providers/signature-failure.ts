@@ -22,7 +22,7 @@ export interface SignatureFailure {
   reason: SignatureFailureReason;
   /** The header that was expected, or could not be read, in lower case; of `no_secret_matches` where it has signatures of other versions alone. */
   header?: string;
-  /** Of a time outside the tolerance: how many seconds it is behind the time of the server; negative: before it, in the future. */
+  /** Seconds that a time outside the tolerance is behind the time of the server; negative: it is in the future. */
   secondsBehind?: number;
 }
 

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { wholePayloadBytes } from '../payload-sizes.ts';
 
-/** Of a form; Twilio sends about a hundred. More would be sorted before anything is verified. */
+/** Most fields of a form; Twilio sends about a hundred. More would be sorted before anything is verified. */
 const maxFields = 5000;
-/** Of names, and of values that share a name: the number sorted in one turn of the event loop. */
+/** Most bytes of names, and of values that share a name: so much is sorted in one turn of the event loop. */
 const maxSortedBytes = wholePayloadBytes;
 /** About 1 ms of work. */
 const pieceBytes = 65_536;
@@ -114,7 +114,7 @@ class DecodedText {
     const decoded = this.#bytes.subarray(from, this.#length);
     if (isUtf8(decoded)) return;
     this.hasReplaced = true;
-    // Of a large form it is not read again.
+    // The text of a large form is not read again.
     if (decoded.length > wholePayloadBytes) return;
     const replaced = decoded.toString('utf8');
     this.#length = from;

@@ -52,16 +52,16 @@ export interface EndEntry {
 /** One entry of the same log for Posthorn's own events. */
 export interface OwnEntry {
   entry: string;
-  /** Of the target. */
+  /** Organization of the target. */
   org: string;
   routeId: string;
-  /** Of an event about the organization itself: its subject. */
+  /** The destination, or the subject of an event about the organization itself. */
   destinationId: string;
   atMs: number;
   /** Null: of a later release. */
   kind: OwnKind | null;
   messageId: string | null;
-  /** Of an event about the organization itself: its data (JSON). */
+  /** The reason, or the data (JSON) of an event about the organization itself. */
   reason: string;
   /** How many of the kind were left out before it. */
   omitted: number;
@@ -100,7 +100,7 @@ export interface ClosingIncident extends Pager {
 }
 
 export interface AlertDecision {
-  /** Of the route, as it was known last; '' when it never was. */
+  /** Organization of the route, as it was known last; '' when it never was. */
   org: string;
   alerts: DueAlert[];
   closing: ClosingIncident[];

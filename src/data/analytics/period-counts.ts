@@ -20,7 +20,7 @@ export interface Tally {
 export interface PeriodQuery {
   /** Names, as `statistics-periods.ts` gives them. */
   periods: readonly string[];
-  /** Of a period; absent: all. */
+  /** Fields of a period; absent: all. */
   fields?: readonly string[];
   /** Tallies are of this time or later. */
   fromMs: number;

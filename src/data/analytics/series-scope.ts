@@ -32,7 +32,7 @@ export class SeriesPoint {
   }
 }
 
-/** Of a period in a shard (`../queue/sample-backlogs.lua`). */
+/** Samples of a period in a shard (`../queue/sample-backlogs.lua`). */
 export interface BacklogSamples {
   count: number;
   sum: number;
@@ -131,7 +131,7 @@ export const scopeOfAllWebhooks: SeriesScope = {
   partOfTallied: (id) => (number.test(id) ? 'webhookTarget' : numberWithHeldBack.test(id) ? 'heldBack' : undefined),
 };
 
-/** Of an application with these targets. */
+/** Returns the scope of an application with these targets. */
 export function scopeOfApplication(id: string, targets: ReadonlySet<string>): SeriesScope {
   const { partOfTallied } = scopeOfAllWebhooks;
   return {
@@ -156,7 +156,7 @@ export function scopeOfSource(id: string, routeIds: readonly string[], targets: 
   );
 }
 
-/** Of a route, or without one of a destination. */
+/** Returns the scope of a route, or without one of a destination. */
 export function scopeOfTargets(targets: readonly string[], routeId?: string): SeriesScope {
   const route = routeId === undefined ? [] : [[routeId, 'route'] as const];
   return scopeOfFields(new Map<string, Part>([...targets.map((target) => [target, 'target'] as const), ...route]));

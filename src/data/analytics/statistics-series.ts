@@ -13,11 +13,11 @@ import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series
 const backlogsScript = new ShardScript(new URL('./target-backlogs.lua', import.meta.url));
 const targetsPerScript = 200;
 const targetsPerScan = 1000;
-/** Of a shard; a larger series omits the backlog. */
+/** Most targets of a shard; a larger series omits the backlog. */
 export const maxTargets = 10_000;
-/** Of the periods of an answer, in a shard: about 5 MB. */
+/** Most fields that are read in a shard for the periods of an answer: about 5 MB. */
 export const maxFieldsRead = 50_000;
-/** Of a period: so many take a turn of their own. */
+/** Number of fields from which on a period takes a turn of its own. */
 const fieldsPerTurn = 50;
 
 export interface Series {
@@ -26,7 +26,7 @@ export interface Series {
   stepMs: number;
   /** One per step, in their order. */
   points: readonly SeriesPoint[];
-  /** Of all steps. */
+  /** Sum of all steps. */
   total: SeriesPoint;
   /** False of what is deleted and forgotten, of a source whose routes are not known, or with so many targets that their figures are not read: all but its events and what filters have excluded is missing. */
   hasDeliveries: boolean;

@@ -18,7 +18,7 @@ export class DeliveryStatistics {
   /** Circuits that opened. A failed probe is part of the same opening. */
   circuitsOpened = 0;
   latencySumMs = 0;
-  /** Of all attempts, also failed ones. */
+  /** Latencies of all attempts, including failed ones. */
   readonly latencies = new LatencyHistogram();
 
   add(other: DeliveryStatistics): void {
@@ -89,7 +89,7 @@ export interface TargetStatistics {
 
 export interface OrganizationStatistics {
   targets: TargetStatistics[];
-  /** Of the whole organization, also of targets that are gone. */
+  /** Sum over the whole organization, including targets that are gone. */
   total: DeliveryStatistics;
   /** Per source its events, per route those it has taken. */
   events: ReadonlyMap<string, number>;

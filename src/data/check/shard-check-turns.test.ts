@@ -42,7 +42,7 @@ interface Obstacle {
   name: string;
   /** The field `b` of the target. */
   blocked: string | null;
-  /** Of the target with twelve messages, one of which at least stays queued. */
+  /** Puts the obstacle before the target, which has twelve messages; at least one of them stays queued. */
   begin: () => Promise<unknown>;
   /** Lets it wait for nothing. */
   strand: () => Promise<unknown>;

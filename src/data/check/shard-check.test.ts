@@ -159,7 +159,7 @@ describe('a message on its way to another shard', () => {
 
 describe('a batch', () => {
   const batch = { layout: '{}', records: 2, bytes: 1_000_000, ageMs: 3_600_000 };
-  /** Of the batch, and of its first member. */
+  /** Keys of the batch and of its first member. */
   let key: string;
   let member: string;
 

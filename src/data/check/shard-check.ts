@@ -155,7 +155,7 @@ class ShardWalk {
     });
   }
 
-  /** Of each target that no worker would serve, the message that has waited the longest. */
+  /** Notes the message that has waited the longest at each target that no worker would serve. */
   async #checkTurns(lanes: readonly string[]): Promise<void> {
     const targets = [...new Set(lanes.map((key) => key.slice(this.#base.length + 2).replace('r', '')))];
     const { declared } = shardKeys(this.#prefix, this.#shard);

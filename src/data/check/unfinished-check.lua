@@ -13,7 +13,7 @@
 -- @include "../queue/includes/outbox-entries.lua"
 -- @include "../queue/includes/unfinished-changes.lua"
 
--- Of more events the sums are not compared, which would take too long.
+-- Most events whose sums are compared; more would take too long.
 local max_events = 20000
 
 if ARGV[1] == 'weigh' then

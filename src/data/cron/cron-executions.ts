@@ -126,7 +126,7 @@ export class CronExecutions {
   }
 }
 
-/** Of a stored entry; null: there is none, or it is another organization's. `responseBody` null: without a body, or it is not kept any more. */
+/** Reads a stored entry; null: there is none, or it is another organization's. `responseBody` null: without a body, or it is not kept any more. */
 function executionOf(org: string, stored: string | null, responseBody: string | null): CronExecution | null {
   if (stored === null) return null;
   const { detail: packed, ...execution } = entry.parse(parsePlainJson(stored.slice(1)));

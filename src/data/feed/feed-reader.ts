@@ -22,7 +22,7 @@ export const interestMs = 60_000;
 /** A row as stored in the feed of its shard. */
 export interface StoredRow {
   shard: number;
-  /** Of its entry. */
+  /** Id of its entry. */
   id: string;
   text: string;
 }
@@ -40,7 +40,7 @@ interface FeedRows {
 
 export interface FeedReaderOptions {
   redis: RedisClient;
-  /** Of this reader alone, which connects it; of a single Redis. */
+  /** Connection of this reader alone, which connects it; used with a single Redis. */
   blocking: RedisClient;
   prefix: string;
   shards: () => number;
@@ -148,7 +148,7 @@ export class FeedReader {
   }
 }
 
-/** Of several shards; null: rows of any organization may be gone in one of them. */
+/** Joins the rows of several shards; null: rows of any organization may be gone in one of them. */
 function allOf(found: readonly (ShardRows | null)[]): FeedRows {
   const rows = found.flatMap((each) => each?.rows ?? []);
   return { rows, losers: found.includes(null) ? null : found.flatMap((each) => each?.losers ?? []) };

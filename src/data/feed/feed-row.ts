@@ -13,7 +13,7 @@ export interface EventRow extends Row {
   kind: 'event';
   status: 'pending' | 'failed' | 'filtered' | 'no_routes';
   eventId: string;
-  /** Of webhooks the event type. */
+  /** Source of the event, or event type of webhooks. */
   source: string;
 }
 
@@ -22,11 +22,11 @@ export interface MessageRow extends Row {
   status: 'delivered' | 'retrying' | 'failed_over' | 'dlq' | 'filtered' | 'transform_failed' | 'schema_failed';
   messageId: string;
   eventId: string;
-  /** Of webhooks the event type; null: the event is gone. */
+  /** Source of the event, or event type of webhooks; null: the event is gone. */
   source: string | null;
-  /** Of webhooks the application. */
+  /** Route, or application of webhooks. */
   route: string | null;
-  /** Of webhooks the endpoint; null: none. */
+  /** Destination, or endpoint of webhooks; null: none. */
   destination: string | null;
   /** Attempts so far; null: no attempt has led to this. */
   attempts: number | null;

@@ -90,7 +90,7 @@ export class EventLists {
     return !isOfFailures && sizeOf(ofDeliveries) < sizeOf(ofEvents) ? walks[marks.deliveries] : null;
   }
 
-  /** Of entries of an index of events those that belong to the list. */
+  /** Returns the events of entries of an index of events that belong to the list; null for the others. */
   async #eventsThatMeet(
     org: string,
     filter: EventFilter,

@@ -18,7 +18,7 @@ const entriesPerCall = 1000;
 /** Maximum searches for a message: it may move during a search. */
 const maxRounds = 5;
 const roundPauseMs = 50;
-/** Of looking through long lanes. */
+/** Longest time of looking through long lanes. */
 const longestSearchMs = 5000;
 const maxNameLength = 128;
 /** As no message ends that is cancelled. */
@@ -89,7 +89,7 @@ export class RedisMessageCanceller {
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
   }
 
-  /** Of messages that are in the shard. */
+  /** Cancels messages that are in the shard. */
   async #cancelIn(
     org: string,
     shard: number,

@@ -22,7 +22,7 @@ export interface Intent {
   messages: [shard: number, ids: string[]][];
 }
 
-/** Of an intent that was carried out: the messages to which it was done. */
+/** Outcome of an intent that was carried out: the messages to which it was done. */
 type IntentOutcome = Pick<Intent, 'id' | 'beganAtMs'> & { done: string[] };
 
 const beginScript = new Script(new URL('./intent-begin.lua', import.meta.url));

@@ -267,7 +267,7 @@ export class RedisMessageReader {
     return this.#counters.destination(org, id);
   }
 
-  /** Of a source, or of a route those that it has taken. */
+  /** Counts the events of a source, or those that a route has taken. */
   eventCounters(org: string, id: string): Promise<EventCounters> {
     return this.#counters.events(org, id);
   }

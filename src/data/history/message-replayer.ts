@@ -27,7 +27,7 @@ interface Options {
   clock: Clock;
   /** How many there are. */
   shards?: () => number;
-  /** Of Redis, where it has no maxmemory of its own. */
+  /** Memory of Redis that counts where it has no maxmemory of its own. */
   memoryLimitBytes?: number | undefined;
   /** Absent: replays publish no steps of the month. */
   quotaSteps?: Pick<QuotaSteps, 'reached'>;

@@ -143,7 +143,7 @@ function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, str
   return Math.max(waitEndMs, dueMs);
 }
 
-/** Of a dead letter for which no further attempt could be made it contains why, also where there were attempts before. */
+/** Returns the last error. That of a dead letter for which no further attempt could be made says why, also where there were attempts before. */
 function lastError(
   status: DeliveryStatus,
   record: ReadonlyMap<string, string>,

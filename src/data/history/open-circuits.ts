@@ -5,7 +5,7 @@ import type { DeliveryView } from '../shard/messages.ts';
 /** Prefix of cursors of lists that walk the destinations with open circuits. */
 const circuitMark = 'c';
 
-/** Of more the index of the organization is read: each one is a walk of its own. */
+/** Most destinations whose indexes are read, each a walk of its own; with more the index of the organization is read. */
 const maxDestinations = 64;
 
 /**

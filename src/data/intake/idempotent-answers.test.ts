@@ -83,7 +83,7 @@ test('a renewed claim holds for longer', async () => {
 });
 
 const dayMs = 86_400_000;
-/** Of one whose answer has 100 bytes. */
+/** Bytes of a key whose answer has 100 bytes. */
 const bytesOfKey = 576;
 
 /** What is kept, and that its bytes are counted. */
@@ -105,7 +105,7 @@ async function age(org: string, count: number): Promise<void> {
 
 test('beyond the bound no new key is taken, and none goes before its time', async () => {
   const org = organization();
-  // Of the last quarter a credential that is alone gets nothing.
+  // A credential that is alone gets nothing of the last quarter.
   const answers = answersWith({ maxBytes: 13 * bytesOfKey });
   for (let i = 0; i < 10; i++) await (await claimed(answers, org, `k${i}`)).keep('x'.repeat(100));
   expect(await keptKeys(org)).toBe(10);

@@ -10,9 +10,9 @@ export interface IdempotentAnswersOptions {
   prefix: string;
   /** How long a claim holds without being renewed, in milliseconds. Default 30 s. */
   claimMs?: number;
-  /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
+  /** Bytes of one organization beyond which answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
   spareBytes?: number;
-  /** Of one organization, about: beyond it no new key is taken, and of one credential, while it is alone, beyond three quarters of it. Default 128 MiB. */
+  /** Bytes of one organization, about, beyond which no new key is taken; of one credential, while it is alone, three quarters of it. Default 128 MiB. */
   maxBytes?: number;
 }
 

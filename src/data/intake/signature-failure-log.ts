@@ -38,7 +38,7 @@ interface Pending {
 
 const script = new Script(new URL('./signature-failures.lua', import.meta.url));
 const writeEveryMs = 1000;
-/** Of a source between two writes; requests beyond are counted alone. */
+/** Most entries of a source between two writes; further requests are only counted. */
 const maxEntriesOfSource = 5;
 /** Between two writes; failures of other sources are not kept until then. */
 const maxSources = 500;

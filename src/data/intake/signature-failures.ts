@@ -6,9 +6,9 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 
 /** How long a failure is kept after the last one of its kind. */
 export const signatureFailuresKeptMs = 24 * 3_600_000;
-/** Of a source: failures of the same reason, from the same address, are one entry. */
+/** Most entries of a source: failures of the same reason, from the same address, are one. */
 export const maxSignatureFailures = 20;
-/** Of an organization: more make the one forgotten that failed longest ago. */
+/** Most sources of an organization: beyond it the one that failed longest ago is forgotten. */
 export const maxFailingSources = 100;
 
 /** Requests to a source whose signatures failed for the same reason. Times are milliseconds since the epoch. */
@@ -17,7 +17,7 @@ export interface SignatureFailureEntry extends SignatureFailure {
   isRefused: boolean;
   /** Their sender. */
   address: string;
-  /** Of the last one; null: it sent none. */
+  /** User agent of the last one; null: it sent none. */
   userAgent: string | null;
   requests: number;
   firstAtMs: number;
@@ -25,7 +25,7 @@ export interface SignatureFailureEntry extends SignatureFailure {
 }
 
 export interface SourceSignatureFailures {
-  /** Of all requests since `sinceMs`, with those that are no entry (any more). */
+  /** Number of all requests since `sinceMs`, with those that are no entry (any more). */
   requests: number;
   /** When the first one came; null: there is none. */
   sinceMs: number | null;

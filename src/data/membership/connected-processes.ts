@@ -57,7 +57,7 @@ export async function connectedProcesses({ redis, prefix }: { redis: RedisClient
   return [...most.values()].flat();
 }
 
-/** Of a line of CLIENT LIST; empty: it is no process of this installation. */
+/** Reads the process in a line of CLIENT LIST; empty: it is no process of this installation. */
 function processOf(line: string, db: number, encodedPrefix: string): ConnectedProcess[] {
   // Others may have thousands of clients there.
   if (!line.includes('-main@')) return [];
@@ -88,7 +88,7 @@ export async function earlierProcesses(place: { redis: RedisClient; prefix: stri
   return [...new Set(found)].sort();
 }
 
-/** Of a line of CLIENT LIST: `id=3 addr=10.0.0.7:41022 name=… db=0 …`. */
+/** Returns the fields of a line of CLIENT LIST: `id=3 addr=10.0.0.7:41022 name=… db=0 …`. */
 function fieldsOf(line: string): ReadonlyMap<string, string> {
   return new Map(
     line.split(' ').map((field) => {

@@ -8,7 +8,7 @@ export const processReportMs = 60_000;
 
 const report = z.object({
   role: z.string(),
-  /** Of its machine; in Kubernetes the name of its pod. */
+  /** Name of its machine; in Kubernetes that of its pod. */
   host: z.string(),
   /** Checks of `/readyz` that fail, with their reasons. */
   failingChecks: z.record(z.string(), z.string()),

@@ -13,7 +13,7 @@ import { OrganizationPools } from './organization-pools.ts';
 const prefix = 'test:';
 const world = messageQueueSuite(prefix);
 let pools: OrganizationPools;
-/** Of the pool `x`; that of the world is of the default one. */
+/** Queue of the pool `x`; that of the world is of the default one. */
 let queue: RedisDeliveryQueue;
 let runs: { here: CronRuns; there: CronRuns };
 

@@ -144,7 +144,7 @@ call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'o:' .. org, P .. 'k
   P .. 'i:cp:' .. org, P .. 'oe:' .. org)
 remove_statistics(org)
 forget_account(org)
--- Of its archive, which belongs to the organization itself.
+-- Forgets its archive, which belongs to the organization itself.
 call('HDEL', P .. 'arc', org)
 call('ZREM', P .. 'ah', org)
 call('ZREM', P .. 'az', org)

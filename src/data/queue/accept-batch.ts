@@ -10,7 +10,7 @@ import { recordKey } from '../shard/record-key.ts';
 /** More targets than this are more than one event may have. */
 const largestFanOut = 10_000;
 /**
- * Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. The same is true of
+ * Most targets of an event whose messages here are made when it is accepted; those of one with more all go through the outbox. The same is true of
  * messages that break the schemas of their routes.
  */
 export const messagesAtOnce = 100;
@@ -29,7 +29,7 @@ type Target = NewEvent['targets'][number];
 type Invalid = NewEvent['invalid'][number];
 
 const none: readonly never[] = [];
-/** Of an event whose targets are all known, and that has no answer to keep. */
+/** Arguments of an event whose targets are all known, and that has no answer to keep. */
 const noneFurther = { from: '-', end: '-' };
 const noAnswer = { keptMs: '-', text: '' };
 

@@ -28,9 +28,9 @@ export interface ByteDivision {
   leases: number[];
 }
 
-/** Of the memory limit of a server, for all unfinished events on it: above that, accounts over their share are refused. */
+/** Part of the memory limit of a server for all unfinished events on it: above that, accounts over their share are refused. */
 const unfinishedShare = 0.4;
-/** Of that, and of the share of an account: below it no account, or this one no more, is refused: 35 % of the limit. */
+/** Part of that, and of the share of an account, below which no account, or this one no more, is refused: 35 % of the limit. */
 const relieved = 7 / 8;
 /** The same where details of attempts are no more kept: they go before an event is refused. */
 const leanFrom = 0.6;
@@ -145,7 +145,7 @@ export class ByteShares {
     return (over ?? '').split(' ');
   }
 
-  /** Of all shards, as they are now. Rejects with UNAVAILABLE. */
+  /** Reads the bytes of all shards, as they are now. Rejects with UNAVAILABLE. */
   async figures(): Promise<ByteUsage> {
     const first = await this.#figures();
     if (first.over === 0) return first;

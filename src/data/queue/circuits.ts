@@ -12,7 +12,7 @@ import { ShardScript } from '../shard/shard-script.ts';
 const circuitsScript = new ShardScript(new URL('./circuits.lua', import.meta.url));
 const resetScript = new ShardScript(new URL('./circuit-reset.lua', import.meta.url));
 
-/** Of a walk over those of all organizations that are not closed, each of about 500. */
+/** Most steps of a walk over the circuits that are not closed, of all organizations; a step takes about 500. */
 const maxSteps = 10;
 
 /** The circuit of one target as stored in Redis. Times are milliseconds since the epoch. */
@@ -30,7 +30,7 @@ export interface CircuitView {
   lastSuccessAtMs: number | null;
   /** Null unless open: when it lets probes through. */
   cooldownEndsAtMs: number | null;
-  /** Of a circuit that is not closed and is read by name: the newest failed attempt, while it is stored. */
+  /** Newest failed attempt, while it is stored, of a circuit that is not closed and is read by name. */
   lastFailure: Pick<AttemptView, 'responseStatus' | 'errorType'> | null;
 }
 

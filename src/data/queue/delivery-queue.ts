@@ -104,7 +104,7 @@ export interface Job {
   event: StoredEvent | null;
   /** The output of a transform is kept for it. */
   hasOutput: boolean;
-  /** Of the subscription of a webhook endpoint. */
+  /** Transform of the subscription of a webhook endpoint. */
   transformId: string | null;
   /** The job is a batch of messages (`RedisDeliveryQueue.batch`); its key represents them. */
   isBatch: boolean;
@@ -218,7 +218,7 @@ export interface QueueStats {
   scheduled: number;
   held: number;
   deadLetters: number;
-  /** Of those that the queue's pool of workers serves. */
+  /** When the oldest unread message of those that the queue's pool of workers serves was accepted. */
   oldestUnreadAtMs: number | null;
   /** Entries that wait for transfer to other shards, and the age of the oldest. */
   outboxEntries: number;

@@ -39,7 +39,7 @@ local order_wait_ms = 30000
 -- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
 local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
--- Of one target at a time: a worker holds a batch in memory.
+-- Most batches of one target at a time: a worker holds a batch in memory.
 local max_batches = 2
 
 local worker = ARGV[1]

@@ -22,7 +22,7 @@ for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
   local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, F.message.event, F.message.first_target, F.message.first_destination,
     F.message.has_guests, F.message.status, F.message.expires_ms)
-  -- Of a destination that serves, but not for this route, those move on that came from another one.
+  -- Retries at a destination that serves, but not for this route, move on if they came from another one.
   local is_retry = m and m[1] and m[5] ~= 'p'
   if is_retry and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retries.remove(n, id) then
     enqueue_retry(n, id, m[6])

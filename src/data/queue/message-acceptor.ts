@@ -91,7 +91,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     findFurther?: FindFurtherTargets;
     /** The number of shards, to find the bytes of accounts elsewhere. Default: those up to the one of the event. */
     shards?: (() => number) | undefined;
-    /** Of Redis, where it has no maxmemory of its own. */
+    /** Memory of Redis that counts where it has no maxmemory of its own. */
     memoryLimitBytes?: number | undefined;
   }) {
     this.#redis = redis;

@@ -180,7 +180,7 @@ export class OutboxCarrier {
         await this.#tell(to, { kind, id: text(entry[3]), shard: from });
         break;
       default:
-        // Of a later release, whose workers carry it.
+        // An entry of a later release is carried by the workers of that.
         return [];
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
@@ -316,7 +316,7 @@ function isFull(shard: number): PosthornError {
   return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
 }
 
-/** Of `import-moved.lua`. */
+/** Reply of `import-moved.lua` when something was put into the outbox. */
 const movedOn = 2;
 const hopsField = Buffer.from(hashFields.message.moves);
 

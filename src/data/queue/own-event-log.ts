@@ -12,7 +12,7 @@ const organizationNoteScript = new ShardScript(new URL('./own-organization-event
 /** An event about a webhook endpoint. */
 export interface EndpointEventRecord {
   shard: number;
-  /** Of the target. */
+  /** Organization of the target. */
   org: string;
   routeId: string;
   destinationId: string;
@@ -29,7 +29,7 @@ export type OrganizationEventRecord = {
   org: string;
   /** Its subject. */
   about: string;
-  /** Of the event. */
+  /** Data of the event. */
   data: Record<string, unknown>;
   /** Hops of the cause (`core/hops.ts`); absent: none. */
   hop?: number | undefined;

@@ -124,7 +124,7 @@ local function wake_limiter(limiter)
   end
 end
 
--- Of all circuits together; the rest follows with later calls.
+-- Waits for circuits that this call may still end, of all circuits together; the rest follows with later calls.
 local circuit_ends_left = 200
 
 -- Returns whether there may be more.

@@ -77,7 +77,7 @@ const longestArchiveWaitMs = 259_200_000;
 const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
 const defaultTallyMs = 10_000;
-/** Of a worker with capacity for any number of them. */
+/** Slow attempts of a worker with capacity for any number of them. */
 const noSlowAttempts: SlowAttempts = { slots: 1_000_000, held: 0, byAccount: new Map() };
 
 /**

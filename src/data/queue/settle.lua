@@ -46,7 +46,7 @@ local count = tonumber(ARGV[2])
 local reply, targets, order = {}, {}, {}
 local handles, held, closed = {}, {}, 0
 local mark = ARGV[4]
--- Of the worker's pool, or of the one to which an organization has moved.
+-- Whether there may be slow attempts in the worker's pool, or in the one to which an organization has moved.
 local has_slow = call('EXISTS', P .. 'slow' .. mark, P .. 'slow', P .. 'pools') > 0
 -- By pool.
 local slow_released = {}

@@ -26,7 +26,7 @@ const shards = 3;
 const first = ['dst_a', 'dst_b', 'dst_c'].map((id, shard) => ({ id, shard }));
 const spares = [1, 0, 2].map((shard, i) => ({ id: `dst_spare${i}`, shard }));
 
-/** Of all targets of one of the shards. */
+/** Limiter of all targets of one of the shards. */
 const sharedLimiter = { id: 'app_a', revision: 1, windows: [{ ms: 6, most: 40 }] };
 
 const outcomes = {

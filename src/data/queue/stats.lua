@@ -107,7 +107,7 @@ local function servable_in(targets, all)
   return projected(sum, looked, all)
 end
 
--- Of an organization, by at most 16 of its targets: those that are ready, or where there are none, any.
+-- Estimates the servable messages of an organization, by at most 16 of its targets: those that are ready, or where there are none, any.
 local function servable_of(org)
   local ready = P .. 'ready:' .. org
   if call('EXISTS', ready) == 1 then
@@ -121,7 +121,7 @@ local function servable_of(org)
   return servable_in(numbers, call('HLEN', P .. 'tn:' .. org))
 end
 
--- Of a pool other than the default one, by about `most` of its organizations: those that are ready, or where there are none, any.
+-- Estimates those of a pool other than the default one, by about `most` of its organizations: those that are ready, or where there are none, any.
 local function servable_by(pool, most)
   local ready = P .. 'ready' .. pool
   local organizations, all

@@ -13,7 +13,7 @@ const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 const organizations = ['org_a', 'org_b', 'org_c', 'org_d'];
-/** Of what one call moves, the organizations' shares in order. */
+/** Messages that one call moves as the organizations' shares, in order. */
 const sharedPerCall = 90;
 
 type Step =

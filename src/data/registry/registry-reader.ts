@@ -27,7 +27,7 @@ export class RedisRegistryReader implements RegistryReader {
   readonly #redis: RedisClient;
   readonly #keys: RegistryKeys;
   readonly #cache: FollowedCache;
-  /** Of keys that are not in the cache, which are mostly guesses: many cost hardly more than one. */
+  /** Reads of keys that are not in the cache, which are mostly guesses: many cost hardly more than one. */
   readonly #apiKeyIds: GatheredReads<string | null>;
   readonly #askPublished: () => Promise<number>;
 

@@ -75,7 +75,7 @@ export interface RegistryReader {
   organizationIdBySlug(slug: string): Promise<string | null>;
   /** Whose the id of a record is or was: also of one that is gone. Null: no organization has published it. */
   ownerOf(id: string): Promise<string | null>;
-  /** Of all organizations, in order. */
+  /** Returns the slugs of all organizations, in order. */
   organizationSlugs(): Promise<string[]>;
   /**
    * A value derived from records, kept in the LRU: `make` runs on a miss, and `dependsOn` (change keys such as

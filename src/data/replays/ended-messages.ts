@@ -7,7 +7,7 @@ import type { Waiting } from './replay-queueing.ts';
 import type { ReplayState } from './replay-state.ts';
 import { waitOfQueued } from './replay-waits.ts';
 
-/** Of one replay, queued and not ended. */
+/** Most messages of one replay that are queued and have not ended. */
 const maxOpen = 10_000;
 /** The same of one whose messages share the lane of fresh messages with live traffic. */
 const maxOpenInFreshLane = 50;

@@ -6,7 +6,7 @@ import type { RedisMessageReader } from '../history/message-reader.ts';
 import { isAmong, type OneOrMore } from '../shard/message-filter.ts';
 import type { EventView } from '../shard/messages.ts';
 
-/** Of one page; a page has at least one event, with all its targets. */
+/** Limits of one page; a page has at least one event, with all its targets. */
 const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1000 };
 
 /** Bytes of payloads of events that a worker evaluates or queues again at the same time; a larger one goes alone. */
@@ -22,7 +22,7 @@ export interface EventOriginal {
   eventId: string;
   routeId: string;
   destinationId: string;
-  /** Of the target. */
+  /** Shard of the target. */
   shard: number;
 }
 

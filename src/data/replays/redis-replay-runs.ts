@@ -10,7 +10,7 @@ import { parseReplayState, type ReplayState, replayRun } from './replay-state.ts
 const readScript = new Script(new URL('./replay-read.lua', import.meta.url));
 const saveScript = new Script(new URL('./replay-save.lua', import.meta.url));
 const leaseScript = new Script(new URL('./replay-lease.lua', import.meta.url));
-/** Of an organization; the others wait. */
+/** Most running replays of an organization; the others wait. */
 export const maxRunningReplays = 10;
 const openPerRead = 500;
 

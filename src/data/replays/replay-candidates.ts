@@ -10,7 +10,7 @@ import type { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { EventOriginals, type EventRouting, eventOriginal, originalId } from './event-originals.ts';
 
 const perPage = 100;
-/** Of one step: those after the first are read only where the ones before were full. */
+/** Pages of one step: those after the first are read only where the ones before were full. */
 const pagesPerStep = 2;
 /** Each is evaluated by all routes of its source. */
 const eventsPerPage = 20;

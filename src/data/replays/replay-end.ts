@@ -5,7 +5,7 @@ import type { RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
 import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
-/** Of its messages that ended, before their failures are evaluated. */
+/** Messages of a replay that must have ended before their failures are evaluated. */
 const minEnded = 100;
 
 export interface ReplayEndOptions {

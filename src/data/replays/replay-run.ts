@@ -21,10 +21,10 @@ export type ReplaySkip = (typeof replaySkips)[number];
 /** State of a replay that a worker has begun; kept for 90 days after its end. */
 export interface ReplayRun {
   identity: string;
-  /** Of the record, and the name of its object. */
+  /** Id of the record, and the name of its object. */
   id: string;
   name: string;
-  /** Of the object for which it was begun: another object with the same identity does not run again. */
+  /** Uid of the object for which it was begun: another object with the same identity does not run again. */
   uid: string;
   phase: 'Planning' | 'Running' | 'Succeeded' | 'Failed' | 'Cancelled';
   /** Why it failed, as a word and as a sentence; null: it has not. */

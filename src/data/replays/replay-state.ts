@@ -8,9 +8,9 @@ const timeMs = z.number();
 
 const storedState = z.object({
   uid: z.string(),
-  /** Of the record. */
+  /** Id of the record. */
   id: z.string(),
-  /** Of the object. */
+  /** Name of the object. */
   name: z.string(),
   what: z.enum(['deliveries', 'messages', 'events']),
   isDryRun: z.boolean(),
@@ -31,7 +31,7 @@ const storedState = z.object({
   isToTell: z.boolean(),
   /** Whether it counts as running. */
   isAdmitted: z.boolean(),
-  /** Of the walk that is under way; null: at its beginning. */
+  /** Cursor of the walk that is under way; null: at its beginning. */
   cursor: z.string().nullable(),
   /** While it is planned: targets that were found. */
   targets: z.array(z.string()),

@@ -23,7 +23,7 @@ if session.replaced then
   redis.call('ZREM', sessions, session.replaced)
 end
 if redis.call('ZCARD', sessions) >= max then
-  -- Of each credential: how many sessions it has, and which of them was seen longest ago.
+  -- Sessions of each credential: how many it has, and which of them was seen longest ago.
   local counts, oldest, most = {}, {}, nil
   for _, id in ipairs(redis.call('ZRANGE', sessions, 0, -1)) do
     local credential = redis.call('HGET', hash_of(id), 'credentialId')

@@ -11,9 +11,9 @@ export interface AttemptDetail {
   /** Address and port of the receiver, reached or not; null: it is unknown. */
   peerAddress: string | null;
   reusedConnection: boolean;
-  /** Of the body, as it was sent. */
+  /** Bytes of the body, as it was sent. */
   requestBytes: number;
-  /** Of the body, as far as it was read. */
+  /** Bytes of the body, as far as it was read. */
   responseBytes: number;
   phases: AttemptPhases;
 }

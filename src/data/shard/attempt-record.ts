@@ -16,7 +16,7 @@ import type { AttemptErrorType, AttemptView } from './messages.ts';
  * The time has as many as the index of the scheme in `schemes`; the duration has one for the thin form. The long form has both behind the detail.
  */
 const shortLimitBytes = 64;
-/** Of the long form beside a short one. */
+/** Most bytes of the long form beside a short one. */
 const longLimitBytes = 4096;
 const messageLimitBytes = 1536;
 
@@ -118,7 +118,7 @@ function fittingLong(given: NewAttempt): string {
   return encodeLong({ ...attempt, responseBody: body }, pack(kept));
 }
 
-/** Of a batch each member keeps the short form, without body and message; the long one lists what that leaves out. */
+/** Encodes an attempt at a batch: each member keeps the short form, without body and message; the long one lists what that leaves out. */
 export function encodeBatchAttempt(attempt: NewAttempt): { short: string; long: string } {
   const short = shortForm(attempt, '');
   const { errorMessage } = attempt;

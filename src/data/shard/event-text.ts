@@ -16,7 +16,7 @@ export interface StoredEvent {
   receivedAtMs: number;
   method: string;
   contentType: string;
-  /** Of the sender's URL, without the question mark; empty: there is none. */
+  /** Query of the sender's URL, without the question mark; empty: there is none. */
   query: string;
   headers: [string, string][];
   signatureValid: boolean | null;
@@ -25,7 +25,7 @@ export interface StoredEvent {
   notBeforeMs: number | null;
   /** Null: it came through a source. */
   webhook: WebhookEventPart | null;
-  /** Of one in chunks it is empty until these are read. */
+  /** The payload; empty when it is in chunks, until these are read. */
   payload: Buffer;
   /** Absent: the payload is whole. */
   chunks?: ChunkedPayload;
@@ -79,7 +79,7 @@ export function encodeEvent(event: NewEvent): Buffer {
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
 }
 
-/** Of a stored event, or of its first line. */
+/** Returns the organization of a stored event, or of its first line. */
 export function organizationOf(stored: Buffer): string {
   const end = stored.indexOf(10);
   return stored.toString('utf8', 0, end < 0 ? stored.length : end).split(' ')[2] ?? '';

@@ -16,18 +16,18 @@ export const hashFields = {
     indexStamp: 'i',
     /** When the next attempt is due. */
     dueMs: 'd',
-    /** Of its entry in the history, `<ms>-<number>`. */
+    /** Stamp of its entry in the history, `<ms>-<number>`. */
     endStamp: 'c',
     deadLetterReason: 'q',
     /** The message of which it is the replay. */
     replayOf: 'rp',
-    /** Of a dead letter: how often it was replayed, and when last. */
+    /** Number of replays of a dead letter, and when it was replayed last. */
     replays: 'dr',
-    /** Of an archived dead letter: the end stamp that it had. */
+    /** End stamp that an archived dead letter had. */
     archivedEndStamp: 'dc',
-    /** Of a webhook endpoint: the subscription. */
+    /** Subscription of a message to a webhook endpoint. */
     subscription: 'sb',
-    /** Of a webhook endpoint: the transform of the subscription. */
+    /** Transform of that subscription. */
     transform: 'tf',
     unsentReason: 'fm',
     /** Error type of a dead letter that no attempt explains. */
@@ -35,13 +35,13 @@ export const hashFields = {
     /** `<ms> <who>` (`../queue/includes/cancelled.lua`). */
     cancellation: 'cx',
     expiresMs: 'xp',
-    /** Of a message that expires: its entry in a lane as `<lane>/<entry>`; empty: it is in none (`../queue/includes/expiry.lua`). */
+    /** Entry in a lane, as `<lane>/<entry>`, of a message that expires; empty: it is in none (`../queue/includes/expiry.lua`). */
     laneEntry: 'le',
     /** The output of its transform is kept. */
     hasOutput: 'y',
     /** Bytes of the attempts in their long form that have a short one, too (`../queue/includes/attempt-details.lua`). */
     detailBytes: 'ad',
-    /** Of a member of a batch: the batch (`includes/batch.lua`). */
+    /** Batch of which it is a member (`includes/batch.lua`). */
     batch: 'bt',
 
     // of one that failed over (`../queue/includes/failover.lua`)
@@ -52,9 +52,9 @@ export const hashFields = {
     /** Attempts made elsewhere, which do not count here. */
     attemptsBeforeMove: 'k',
     moveReason: 'w',
-    /** Of its entry in the index of the destination where it is now. */
+    /** Stamp of its entry in the index of the destination where it is now. */
     moveStamp: 'j',
-    /** Of one that is in another shard, or on its way there. */
+    /** The other shard where it is, or to which it is on its way. */
     shard: 'u',
     outboxEntry: 'v',
     /** How often it has moved. */
@@ -85,7 +85,7 @@ export const hashFields = {
     route: 'r',
     /** Its limiter, too. */
     destination: 'd',
-    /** Of the setting in force. */
+    /** Revision of the setting in force. */
     revision: 'g',
     finishTag: 'f',
     /** Mean duration of its attempts. */
@@ -158,7 +158,7 @@ export const hashFields = {
   },
   /** `l:<limiter>` (`../queue/includes/limiter.lua`); absent: unlimited. */
   limiter: {
-    /** Of the rate: emission interval, and burst. */
+    /** Emission interval of the rate, and its burst. */
     emissionUs: 'e',
     burst: 'u',
     /** Largest concurrency. */
@@ -166,7 +166,7 @@ export const hashFields = {
     /** How many messages the queues of its targets hold together. */
     maxQueued: 'q',
     targets: 't',
-    /** Of a limiter that targets share (`../queue/includes/shared-limiter.lua`): `<ms> <largest number> …`, and their revision. */
+    /** Windows of a limiter that targets share (`../queue/includes/shared-limiter.lua`): `<ms> <largest number> …`, and their revision. */
     windows: 'w',
     windowsRevision: 'v',
   },
@@ -183,7 +183,7 @@ export const hashFields = {
   archive: {
     /** The last stamp that is written. */
     writtenStamp: 'p',
-    /** Of the batch that is to be written now: its ULID, last stamp, layout and destination. */
+    /** ULID, last stamp, layout and destination of the batch that is to be written now. */
     batch: 'b',
     batchLastStamp: 'l',
     batchLayout: 'y',
@@ -278,12 +278,12 @@ export const hashFields = {
     sharesLease: 'lease',
     accountsOver: 'over',
     accountsLean: 'lean',
-    /** Of the walk over the set of paused targets (`../queue/expire-paused.lua`). */
+    /** Cursor of the walk over the set of paused targets (`../queue/expire-paused.lua`). */
     pausedCursor: 'paused',
     /** How often tallies were folded (`../queue/fold-tallies.lua`). */
     folds: 'folds',
     newestIndexMs: 'ms',
-    /** Of the organizations of a pool; the suffix of the pool follows. */
+    /** Virtual clock of the organizations of a pool; the suffix of the pool follows. */
     virtualClock: 'vt',
     lastTarget: 'tn',
     /** Stamp up to which `fin` holds nothing that belongs into an archive (`../queue/includes/archive.lua`). */
@@ -301,7 +301,7 @@ export const hashFields = {
     kind: 'k',
     /** Also the target whose messages try a failover destination. */
     event: 'e',
-    /** Of messages of an event: `<message> <route> <destination> <attempts>`, and their times. */
+    /** Messages of an event: `<message> <route> <destination> <attempts>`, and their times. */
     lines: 't',
     times: 'z',
     /** The position of the walk over further targets, and its end. */

@@ -61,7 +61,7 @@ export interface SearchLimits {
 
 export const longestSearch: SearchLimits = { scanned: 10_000, looks: 1250, ms: 500 };
 
-/** Of what reads lists over all shards; `shards`: how many there are, `fillMs`: for how long a page is filled, `search`: for how long payloads are searched. */
+/** Options of readers of lists over all shards; `shards`: how many there are, `fillMs`: how long a page is filled, `search`: how long payloads are searched. */
 export interface ReaderOptions {
   redis: RedisClient;
   prefix: string;

@@ -11,7 +11,7 @@
 --   statuses that may match: of messages letters, of events statuses, each with a space before and behind it; '' for all
 --   of messages: reasons of dead letters, each with a space before and behind it; routes, destinations and event_types (names), several with spaces between
 --   them; each '' for all; outcome: what is asked of their attempts (includes/outcomes.lua), absent for any
--- Of events routes, destinations and outcome are about their messages: an entry with messages here that may match has the first 1,000 of them behind its
+-- Routes, destinations and outcome of events are about their messages: an entry with messages here that may match has the first 1,000 of them behind its
 -- record; one that may have some elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.

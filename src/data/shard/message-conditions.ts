@@ -21,7 +21,7 @@ export interface OutcomeConditions {
   failed?: readonly [fromMs: number, toMs: number];
 }
 
-/** Of messages that ended without an attempt, or could not be attempted once more; all of these are in the index of failures. */
+/** Error types of messages that ended without an attempt, or could not be attempted once more; all of these are in the index of failures. */
 export const endErrorTypes: readonly string[] = [
   'secret_decryption_failed',
   'disabled',

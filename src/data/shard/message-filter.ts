@@ -16,16 +16,16 @@ export function isAmong(some: OneOrMore | undefined, one: string | null): boolea
 /** Filters of message lists of both families. Of a list of values any one is enough; what is absent lets all pass. */
 export interface MessageFilter {
   ids?: readonly string[] | undefined;
-  /** Of the last attempt, or its substitute where none could be made. */
+  /** Error types of the last attempt, or their substitutes where none could be made. */
   errorTypes?: readonly string[] | undefined;
-  /** Of the last response; from 300 on only where the attempt failed. */
+  /** Statuses of the last response; from 300 on only where the attempt failed. */
   responseStatuses?: readonly StatusRange[] | undefined;
   attemptsMin?: number | undefined;
   attemptsMax?: number | undefined;
-  /** Of creation, in milliseconds since the epoch, both included. */
+  /** Time range of creation, in milliseconds since the epoch, both ends included. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
-  /** Of the beginning of any attempt that failed. */
+  /** Time range in which any attempt that failed began. */
   failedFromMs?: number | undefined;
   failedToMs?: number | undefined;
 }

@@ -16,9 +16,9 @@ export interface WebhookEventPart {
   /** Subscriptions that the sender has selected; none: every one. */
   applicationId: string | null;
   endpointIds: readonly string[];
-  /** Of the event and its type: how many seconds after it was received its messages expire. Absent: never. */
+  /** Seconds after its receipt at which the messages of the event expire, as the event and its type say. Absent: never. */
   expiresAfterSeconds?: number;
-  /** Of a part of an event with very many targets: the event itself. */
+  /** The event of which this one is a part, because it has very many targets. */
   partOf?: string;
   /** How many messages it has, its parts included; absent: those that are its own. */
   total?: number;
@@ -32,7 +32,7 @@ export interface NewEvent {
   receivedAtMs: number;
   method: string;
   contentType: string;
-  /** Of the sender's URL, as it is forwarded, without the question mark. Absent: there is none. */
+  /** Query of the sender's URL, as it is forwarded, without the question mark. Absent: there is none. */
   query?: string;
   /** Sender's headers as they are forwarded, lower-case names. */
   headers: [string, string][];
@@ -88,21 +88,21 @@ export interface FilterFailure {
   condition?: number;
 }
 
-/** Of events; of a list of values any one is enough. */
+/** Filter of events; of a list of values any one is enough. */
 export interface EventFilter extends PayloadFilter {
   ids?: readonly string[] | undefined;
   sourceId?: OneOrMore | undefined;
   statuses?: readonly EventStatus[] | undefined;
   /** At least one of its first 1,000 deliveries meets all of this. Absent: deliveries do not matter. */
   delivery?: Omit<DeliveryFilter, 'where'> | undefined;
-  /** Of a source that checks none there is neither. */
+  /** Whether the signature is valid; events of a source that checks none meet neither value. */
   signatureValid?: boolean | undefined;
   /** When they were received, in milliseconds since the epoch, both included. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
 }
 
-/** Of deliveries. */
+/** Filter of deliveries. */
 export interface DeliveryFilter extends MessageFilter, PayloadFilter {
   routeId?: OneOrMore | undefined;
   /** Where it is queued or ended, or was first. */
@@ -126,7 +126,7 @@ export interface EventView {
   size: number;
   /** null in lists, which do not load it, and where it is above 1 MiB. */
   payload: Buffer | null;
-  /** Of a payload above 1 MiB, in a view that is of one event. */
+  /** Beginning of a payload above 1 MiB, in a view of one event. */
   beginning: Buffer | null;
   signatureValid: boolean | null;
   duplicateOf: string | null;
@@ -195,7 +195,7 @@ export interface DeliveryView {
   lastResponseStatus: number | null;
   lastErrorType: DeliveryErrorType | null;
   lastErrorMessage: string | null;
-  /** Of the last attempt; absent: there was none, or it was sent as is the default of its target. */
+  /** Form of the last attempt; absent: there was none, or it was sent as is the default of its target. */
   lastSentAs?: SentAs;
   deadLetterReason: DeadLetterReason | null;
   failedOverFrom: string | null;
@@ -244,7 +244,7 @@ export interface FailedSample {
   event: { receivedAtMs: number; payload: Buffer; size: number } | null;
 }
 
-/** Of a destination, since it was made. */
+/** Counters of a destination since it was made. */
 export interface DestinationCounters {
   /** Ended ones: delivered, dead letters, and those that failed here and went to a failover destination. */
   deliveries: number;

@@ -19,7 +19,7 @@ const keyLength = 21;
 const packLength = 'evt_00'.length + keyLength;
 const numberLength = 4;
 
-/** Of an event that `filtered` routes have not taken. */
+/** Packs the results of an event that `filtered` routes have not taken. */
 export function packedResults(filtered: readonly FilteredRoute[]): { text: string; routes: string } {
   const texts: string[] = [];
   const lines = filtered.map(({ routeId, why, untried }) => {

@@ -13,7 +13,7 @@
 -- @include "includes/view.lua"
 -- @include "includes/packed.lua"
 
--- Of an event with more messages the first so many are shown.
+-- Most messages of an event that are shown, the first ones.
 local max_messages = 1000
 local max_text_bytes = 262144
 

@@ -25,7 +25,7 @@ export interface IndexEntry {
   number: number;
   key: string;
   reply: unknown;
-  /** Of an event, where its messages are read: keys of those here that may match, at most the first 1,000. */
+  /** Keys of messages of an event, where these are read: those here that may match, at most the first 1,000. */
   asked?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface IndexEntry {
 export interface IndexConditions {
   /** Status letters of messages, or statuses of events, each between spaces. */
   statuses?: string | undefined;
-  /** Of messages that are or were dead letters. */
+  /** Reasons of messages that are or were dead letters. */
   reasons?: readonly string[] | undefined;
   routeId?: OneOrMore | undefined;
   destinationId?: OneOrMore | undefined;

@@ -15,7 +15,7 @@ if call('EXISTS', KEYS[3]) == 1 then
   return 'queued'
 end
 call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
--- Of the last quarter who holds some gets one more only while it holds fewer than are free, as in `OpenShares` (open-shares.ts).
+-- Returns whether one that holds `held` gets one more: of the last quarter only while it holds fewer than are free, as in `OpenShares` (open-shares.ts).
 local function is_left(all, free, held)
   return free > 0 and (free > all / 4 or held < free)
 end

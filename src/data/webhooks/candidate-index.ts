@@ -1,7 +1,7 @@
 import type { SubscriptionCriteria } from './subscription-matcher.ts';
 import type { CandidatePage, WebhookCandidate } from './webhook-candidates.ts';
 
-/** Of so many candidates everything is kept, and of further ones what they want. */
+/** Candidates that are kept whole; of further ones what they want is kept. */
 const keptWhole = 2000;
 /** Further ones that want more different things than this are not kept: an expansion finds them. */
 const maxWishes = 20_000;
@@ -9,9 +9,9 @@ const maxWishes = 20_000;
 /** Subscriptions that want the same. */
 export interface CriteriaGroup {
   criteria: SubscriptionCriteria;
-  /** Of the subscriptions, ascending. */
+  /** Numbers of the subscriptions, ascending. */
   numbers: readonly number[];
-  /** Of their applications. */
+  /** Numbers of their applications. */
   applications: readonly number[];
 }
 
@@ -166,7 +166,7 @@ export class CandidateIndexBuilder {
     return this.#groups.size > maxWishes;
   }
 
-  /** Of what was added; what comes after the last page is not known. */
+  /** Makes the index of what was added; what comes after the last page is not known. */
   build(): CandidateIndex {
     const next = this.#beyond ?? this.#last?.next ?? null;
     return CandidateIndex.of({

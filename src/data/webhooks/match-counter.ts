@@ -6,7 +6,7 @@ import type { MatchableEvent } from './subscription-matcher.ts';
 import type { Narrowing, WebhookMatcher, WebhookMatches } from './webhook-matcher.ts';
 
 const longestMs = 20_000;
-/** Of an organization, in this process. */
+/** Most counts of an organization that wait in this process. */
 const maxWaiting = 100;
 const retrySeconds = 10;
 

@@ -10,7 +10,7 @@ import type { FollowUp } from './webhook-changes.ts';
 import { webhookKeys } from './webhook-keys.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 
-/** Of one organization. Each is pending for some milliseconds, and for longer when its process has died: of more, those are lost. */
+/** Most pending rotations of one organization. Each is pending for some milliseconds, or for longer when its process has died: of more, those are lost. */
 const maxPending = 1000;
 
 /** A pending rotation, as the webhook store keeps it. The event's id depends on the shard, so a process that notes the rotation again uses the same one. */

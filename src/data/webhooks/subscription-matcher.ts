@@ -37,10 +37,10 @@ const tooLong: CelVerdict = { isMatch: false, error: filtersTakeTooLong };
 export class SubscriptionMatcher {
   readonly #compiled = new LRUCache<string, CelFilter>({ max: maxCompiled });
 
-  /** Of one event, for any number of subscriptions, one after the other. Nothing is judged once `signal` is aborted: throws AbandonedError. */
+  /** Returns the matcher of one event, for any number of subscriptions in turn. It judges nothing once `signal` is aborted: throws AbandonedError. */
   of(event: MatchableEvent, turn: LoopTurn, signal?: Abandonment): EventMatcher {
     let seen: CelEvent | null = null;
-    /** Of most events that is one piece, and nothing waits. */
+    /** Prepares the event for expressions: for most events in one piece, and nothing waits. */
     const see = (): Promise<void> | null => {
       const pieces = celEventInPieces(event);
       const isSeen = (): boolean => {

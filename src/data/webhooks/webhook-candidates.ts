@@ -15,7 +15,7 @@ export interface WebhookCandidate
   > {
   /** In the list that is walked; candidates that are made later have higher ones. */
   place: number;
-  /** Of the subscription; those of an event type are numbered in the order of their places. */
+  /** Number of the subscription; those of an event type are numbered in the order of their places. */
   number: number;
   /** Number of the application. */
   application: number;
@@ -91,18 +91,18 @@ export class WebhookCandidates {
     };
   }
 
-  /** Of all applications: at most `count` subscriptions (and 100) from the place `from` on, the first time 0. */
+  /** Reads the candidates of all applications: at most `count` subscriptions (and 100) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
     return this.#read(org, { eventType: eventTypeId, from, max: Math.min(count, maxPerRead) });
   }
 
-  /** Of one application: those of at most `count` of its endpoints (and 100). Places are those of the endpoints. */
+  /** Reads the candidates of one application: those of at most `count` of its endpoints (and 100). Places are those of the endpoints. */
   ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
     const application = idParts('application', applicationId);
     return this.#read(org, { eventType: eventTypeId, from, max: Math.min(count, maxPerRead), application });
   }
 
-  /** Of at most 100 endpoints, in their order; endpoints that are not there have none. */
+  /** Reads the candidates of at most 100 endpoints, in their order; endpoints that are not there have none. */
   async ofEndpoints(org: string, eventTypeId: string, endpointIds: readonly string[]): Promise<WebhookCandidate[]> {
     const endpoints = endpointIds.map((id) => idParts('endpoint', id));
     return (await this.#read(org, { eventType: eventTypeId, endpoints })).candidates;

@@ -68,7 +68,7 @@ export async function webhookRows<T>(
   return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
 }
 
-/** Of an endpoint whose secret was rotated: the name of the rotation among those of the organization, and what is noted of it. */
+/** Rotation of the secret of an endpoint: its name among those of the organization, and what is noted of it. */
 export interface Prepared {
   rotation: { name: string; text: string; maxPending: number };
 }

@@ -9,7 +9,7 @@
 
 local what = ARGV[1]
 local complaints = {}
--- Of longer lists the members are counted by nobody.
+-- Most fields of a list whose members are counted; those of longer ones are counted by nobody.
 local max_fields = 20
 
 local function complain(entry, complaint)

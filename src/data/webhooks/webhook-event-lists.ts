@@ -11,7 +11,7 @@ import type { IndexConditions, IndexEntry, ShardReader } from '../shard/shard-re
 import { messageListing, messagesIn, type WebhookEventFilter } from './webhook-message-listing.ts';
 import { statusOfLetter, type WebhookEventView, webhookEventView } from './webhook-message-view.ts';
 
-/** Of more event types the events of all are walked. */
+/** Most event types whose own events are walked; with more those of all types are. */
 const maxWalkedTypes = 20;
 /** Messages of an event that are judged, and messages that one script reads. */
 const maxJudged = 1000;
@@ -100,7 +100,7 @@ export class WebhookEventLists {
     });
   }
 
-  /** Of the candidates those that have a message as the filter asks for, or were sent to its application alone where it asks for nothing else; null for the others. */
+  /** Returns the candidates with a message as the filter asks for, or that went to its application alone where it asks nothing else; null for the others. */
   async #thatHaveOne(
     org: string,
     filter: WebhookEventFilter,
@@ -171,7 +171,7 @@ function asksOfOneMessage({ statuses, applicationId, endpointId, ...filter }: We
   return asked.some((each) => each !== undefined) || (statuses !== undefined && applicationId !== undefined);
 }
 
-/** Of messages here that may be of the application, one is enough where nothing else is asked for. */
+/** Returns the messages to judge: one here that may be of the application is enough where nothing else is asked for. */
 function toJudge(filter: WebhookEventFilter, here: readonly MessageLocation[], elsewhere: readonly MessageLocation[]): MessageLocation[] {
   return asksOfOneMessage(filter) || here.length === 0 ? [...here, ...elsewhere] : here.slice(0, 1);
 }

@@ -15,7 +15,7 @@ export const webhookFields = {
   },
   /** `v`; beside these the version of what matches an event, by event type id. */
   webhookVersions: {
-    /** Of what matches any event. */
+    /** Version of what matches any event. */
     any: '*',
     /** What has changed last, of what any event matches or of an event type. */
     changesOf: 'j:',

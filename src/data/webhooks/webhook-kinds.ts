@@ -11,7 +11,7 @@ export interface KindOfWebhooks<T> {
   kind: WebhookKind;
   letters: WebhookLetters;
   row(org: string, reply: unknown): Row<T>;
-  /** Of how many texts a row is. */
+  /** Number of texts in a row. */
   rowLength: number;
   /** JSON of the record. */
   encode(object: T): string;

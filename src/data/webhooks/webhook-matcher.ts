@@ -29,7 +29,7 @@ export interface WebhookMatches {
 const maxMatchesAtOnce = 1000;
 /** How far an expansion goes at a time. */
 const defaultWindowPlaces = 300;
-/** Of one application so many endpoints are looked at before the answer. */
+/** Pages of endpoints of one application that are looked at before the answer. */
 const maxPagesOfApplication = 80;
 /** For so long an event waits until the candidates of its type are counted, and one whose number decides whether it is taken. */
 const countingWaitMs = 500;
@@ -202,7 +202,7 @@ function allOf(first: WebhookCandidate[]): WebhookMatches {
   return { first, total: first.length, isCounted: true, rest: null };
 }
 
-/** Of ascending lists the lowest numbers, ascending. */
+/** Returns the lowest numbers of ascending lists, ascending. */
 function lowest(lists: readonly (readonly number[])[], count: number): number[] {
   const candidates = lists.flatMap((numbers) => numbers.slice(0, count));
   return candidates.sort((one, other) => one - other).slice(0, count);

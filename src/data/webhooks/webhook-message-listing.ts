@@ -38,7 +38,7 @@ export interface WebhookMessageFilter extends MessageFilter, PayloadFilter {
 
 export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'statuses'> {
   reason?: WebhookDeadLetterReason | undefined;
-  /** Of the move to the dead letters, in milliseconds since the epoch, both included. */
+  /** Time range of the move to the dead letters, in milliseconds since the epoch, both ends included. */
   movedFromMs?: number | undefined;
   movedToMs?: number | undefined;
 }
@@ -154,7 +154,7 @@ function shownBy(
   return { shown, views };
 }
 
-/** Of messages of a shard those that match, with what their events say; null for the others. */
+/** Returns what shows the messages of a shard that match, with what their events say; null for the others. */
 function shownOf(filter: WebhookMessageFilter, matches: (found: FoundMessage) => boolean): Shown {
   const { applicationId, endpointId, eventType } = filter;
   return async (shard, messages) => {

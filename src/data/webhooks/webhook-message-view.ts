@@ -148,7 +148,7 @@ export function statusOfLetter(letter: string): WebhookMessageStatus | null {
   return status === undefined ? null : statusOf({ status, attempts: 0 });
 }
 
-/** Of a message that ended without an attempt; null of any other. */
+/** Returns the error type of a message that ended without an attempt; null for any other. */
 function unsentErrorType(status: DeliveryStatus): string | null {
   return status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
 }

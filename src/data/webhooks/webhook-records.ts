@@ -31,9 +31,9 @@ const common = {
   managedBy: z.string().optional(),
 };
 const disabling = {
-  /** Of what is disabled: the reason, or ''. */
+  /** Reason of what is disabled, or ''. */
   disabledFor: z.string().optional(),
-  /** Of what is not: the reason. */
+  /** Reason of what is not disabled. */
   reason: z.string().optional(),
   disableAfterHours: z.number().optional(),
 };

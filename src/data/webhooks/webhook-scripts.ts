@@ -74,7 +74,7 @@ export class WebhookScripts {
     return reply;
   }
 
-  /** Of what matches any event, and an event of the type; null: nothing does yet. */
+  /** Returns the versions of what matches any event, and of what matches an event of the type; null: nothing does yet. */
   async versions(org: string, eventTypeId: string): Promise<(string | null)[]> {
     try {
       return await this.#redis.hmget(webhookKeys(this.#prefix, org).versions, any, eventTypeId);

@@ -18,7 +18,7 @@ export interface WebhookSending {
   /** Carries on with further targets of what it has accepted. */
   acceptor: MessageAcceptor;
   targetedSends: TargetedSends;
-  /** Of a message, the first one included. */
+  /** Attempts at a message, including the first one. */
   maxAttempts: number;
   findFurther: FindFurtherTargets;
 }

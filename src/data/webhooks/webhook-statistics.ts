@@ -53,7 +53,7 @@ interface Scored {
 }
 
 const maxFailing = 10;
-/** Of a period. */
+/** Targets of a period that are read, those with the most failed attempts. */
 const failingRead = { ofOrganization: 200, ofApplication: 1000 };
 const targetsAtOnce = 200;
 const everything = '*';

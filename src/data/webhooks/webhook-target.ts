@@ -7,11 +7,11 @@ export interface WebhookTargetOptions {
   messageId: string;
   /** For endpoints without a schedule of their own. */
   maxAttempts: number;
-  /** Of the event; absent or null: at once. */
+  /** Earliest time of the event's first attempts; absent or null: at once. */
   notBeforeMs?: number | null;
-  /** Of the event: from then, or from the time of the first attempt, the time counts after which it expires. */
+  /** Receipt of the event: from then, or from `notBeforeMs`, the time counts after which it expires. */
   receivedAtMs: number;
-  /** Of the event and its type; absent: none. */
+  /** Seconds after which messages expire, as the event and its type say; absent: none. */
   expiresAfterSeconds?: number | undefined;
 }
 

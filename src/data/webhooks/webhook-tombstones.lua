@@ -20,7 +20,7 @@ end
 for _, each in ipairs(asked.ids) do
   local id, number, part = each.id, integer(each.number), each.part
   local past = call('HMGET', P .. 'past', id, kind .. ':' .. number .. ':' .. part)
-  -- Of an endpoint whose application is deleted the record is there until it is swept.
+  -- The record of an endpoint whose application is deleted is there until it is swept.
   local _, record = find(kind, id, number, part)
   found[#found + 1] = record and shown_of(kind, record) or past[1] or past[2] or ''
 end

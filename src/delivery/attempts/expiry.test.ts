@@ -43,7 +43,7 @@ test('a message to a disabled endpoint is given up at its time by a worker that 
   const { id, expiresAtMs } = await send(2000);
   const endedAtMs = await expires(id, { attempts: 0 });
   expect(endedAtMs).toBeGreaterThanOrEqual(expiresAtMs);
-  // Of itself an idle worker polls after half a minute.
+  // An idle worker polls of itself after half a minute.
   expect(endedAtMs).toBeLessThan(expiresAtMs + 15_000);
   expect(suite.receiver.requests).toEqual([]);
 }, 60_000);

@@ -9,7 +9,7 @@ import { thinFormOf } from './thin-event.ts';
 import { hasTransform } from './transformed-event.ts';
 
 /**
- * Of large payloads that a worker has in memory, in MiB, with those of an organization and of one target. An organization gets all but the last quarter, which
+ * Memory of a worker for large payloads, in MiB: all of it, that of an organization and of one target. An organization gets all but the last quarter, which
  * it leaves to others, and one target of it no more than `ofTarget`.
  */
 export const payloadMemoryMiB = { all: 128, ofOrganization: 128, ofTarget: 64 };

@@ -260,7 +260,7 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication, h
   const limiter = applicationLimiter(application);
   const pausedFor = endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null;
   return {
-    // Of the application only what counts here: its name may change often.
+    // Contains of the application only what counts here: its name may change often.
     revision: [
       endpoint.revision,
       pausedFor ?? 'r',

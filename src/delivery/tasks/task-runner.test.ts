@@ -88,7 +88,7 @@ const hostile = ['org_a', 'org_b', 'org_c', 'org_d'];
 async function hang(): Promise<void> {
   for (const org of hostile) {
     for (let i = 0; i < 8; i++) void call(org, true);
-    // Of the last eight slots of 32, the fourth organization gets as many as it leaves.
+    // The fourth organization gets as many of the last eight slots of 32 as it leaves.
     await eventually(() => expect(underWay.filter((each) => each === org)).toHaveLength(org === 'org_d' ? 4 : 8));
   }
 }

@@ -45,7 +45,7 @@ async function reachAll(fast: Receiver, name: string): Promise<void> {
   }
 }
 
-/** Of `org_b`, in each shard. */
+/** Puts destinations of `org_b` into each shard. */
 function putFast(fast: Receiver, names: readonly string[]): void {
   suite.registry.put('organization', { ...organizationRecord(), id: 'org_b' });
   for (let shard = 0; shard < shards; shard++) for (const name of names) put('org_b', `${name}${shard}`, fast, shard);

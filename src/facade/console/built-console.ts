@@ -12,7 +12,7 @@ export interface PageSettings {
   theme: 'auto' | 'light' | 'dark';
   /** Views that every user has on the lists. */
   views: readonly { name: string; screen: string; search: Readonly<Record<string, string>> }[];
-  /** Of the program. */
+  /** Version of the program. */
   version: string;
 }
 

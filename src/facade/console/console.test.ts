@@ -54,7 +54,7 @@ function build(web: string): void {
   writeFileSync(join(web, 'assets/mark-1.svg'), '<svg/>');
 }
 
-/** Of a path as it is written: fetch would resolve its dots. */
+/** Requests a path as it is written: fetch would resolve its dots. */
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET') {
   const sent = request({ host: '127.0.0.1', port, path, method, headers }).end();
   const [answer] = await once(sent, 'response');

@@ -15,9 +15,9 @@ const deepestNesting = 32;
 /** Default limit of the parsers of receivers. */
 const deepestFreeNesting = 512;
 const maxComplaints = 5;
-/** Of an object or list, but in the free field; no schema takes so many. */
+/** Members of an object or list outside the free field, at most; no schema takes so many. */
 const maxMembers = 20_000;
-/** Of any object: listing the keys of a larger one blocks the event loop too long. */
+/** Members of any object, at most: listing the keys of a larger one blocks the event loop too long. */
 const maxObjectMembers = 50_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

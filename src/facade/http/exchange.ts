@@ -14,7 +14,7 @@ export interface Exchange {
   readonly ended: Promise<void>;
   /** Null: not yet authenticated, or not at all. */
   caller: Caller | null;
-  /** Of the session that the request has shown; null: none. */
+  /** Id of the session that the request has shown; null: none. */
   sessionId: string | null;
   /** Null: there is none, or none yet. */
   operationId: string | null;

@@ -25,7 +25,7 @@ export interface InstallationReader {
   /** Null: there are no DeliveryPools, or no controller has reported them lately. */
   pools(): Promise<PoolReport[] | null>;
   processes(): Promise<ConnectedProcess[]>;
-  /** Of the processes that have something to report. */
+  /** Reports of the processes that have something to report. */
   reports(): Promise<ProcessReport[]>;
   /** How many shards there are, and the figures of the first of them. */
   shards(): Promise<{ total: number; figures: QueueStats[] }>;

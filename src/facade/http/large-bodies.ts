@@ -7,15 +7,15 @@ export const largeBodyLimits = {
   bytes: 1024 * 1024,
   /** Requests with such a body that are carried out at a time. */
   atOnce: 4,
-  /** Of one organization; others of it wait. */
+  /** Maximum for one organization; others of it wait. */
   ofOrganization: 1,
-  /** Of one organization, with those that wait. One credential has eight of them while it is alone; see `OpenShares`. */
+  /** Maximum for one organization, with those that wait. One credential has eight of them while it is alone; see `OpenShares`. */
   ofOrganizationInAll: 10,
 };
 
 interface Organization {
   running: number;
-  /** Of its credentials. */
+  /** Requests of its credentials that wait. */
   waiting: Round<() => void>;
 }
 

@@ -14,7 +14,7 @@ export interface LoopbackOptions {
 /** Requests without credentials from the machine on which standalone runs: they have all rights of an admin, in every organization. */
 export class LoopbackAccess {
   readonly #options: LoopbackOptions;
-  /** Of this process. */
+  /** Token of this process. */
   readonly csrfToken = randomBytes(32).toString('base64url');
 
   constructor(options: LoopbackOptions) {

@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator';
 
-/** Of every answer in JSON. */
+/** Content type of every answer in JSON. */
 export const jsonContentType = 'application/json; charset=utf-8';
 
 const json = 'application/json';

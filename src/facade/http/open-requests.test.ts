@@ -7,7 +7,7 @@ import { OpenRequests, openRequestLimits } from './open-requests.ts';
 import type { Operation } from './operation.ts';
 
 const callerOf = (id: string, key = 1) => ({ organization: { id }, credential: { id: `key_${key}` } }) as Caller;
-/** Of several keys, as one alone leaves capacity to others. */
+/** Callers with several keys, as one alone leaves capacity to others. */
 const callersOf = (id: string, count: number) => Array.from({ length: count }, (_, i) => callerOf(id, i));
 const answer = (ended = Promise.resolve()) => ({ response: new ServerResponse(new IncomingMessage(new Socket())), ended });
 /** All that follows from what has just happened. */

@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
 /** Requests of one organization that a process of the API has under way at a time. One credential has three quarters of them while it is alone. */
 export const openRequestLimits = {
   all: 1333,
-  /** Of those that read lists, analytics, exports and explanations, or cancel by filter: each may scan many records, or stream for minutes. */
+  /** Requests that read lists, analytics, exports and explanations, or cancel by filter: each may scan many records, or stream for minutes. */
   scans: 85,
 };
 

@@ -77,7 +77,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   /** Fields of the record that are ignored when they are sent back. */
   readOnly?: readonly string[];
   fieldCodes?: FieldCodes;
-  /** Of the body, where it may be larger than others. */
+  /** Limit of the body, where it may be larger than others. */
   maxBodyBytes?: number;
   /** Field of the body that holds any JSON (`refuseHostileShapes`). */
   freeField?: string;

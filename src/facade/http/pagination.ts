@@ -11,7 +11,7 @@ export const pageQuery = {
   pageSize: pageSize.default(defaults.pageSize).describe('Records per page.'),
 };
 
-/** Of lists that are one response unless pages are requested. */
+/** Query of lists that are one response unless pages are requested. */
 export const optionalPageQuery = {
   page: page.optional().describe('Number of the page, from 1. Without page and pageSize the list is one answer.'),
   pageSize: pageSize.optional().describe(`Records per page; ${defaults.pageSize} where only page is sent.`),
@@ -71,7 +71,7 @@ export function cursorPageOf(item: z.ZodType) {
   return z.object({ data: z.array(item).describe('The records.'), pagination: cursorPaginationRecord });
 }
 
-/** Of a filtered page. */
+/** Paging fields of a filtered page. */
 export function scannedPagination({ nextCursor, scanned }: { nextCursor: string | null; scanned: number }) {
   return { ...cursorPagination(nextCursor), scanned };
 }

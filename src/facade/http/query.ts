@@ -79,7 +79,7 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
   const parsed = schema.safeParse(known, { error: wording });
   if (parsed.success) return parsed.data;
   const found = plainIssues(parsed.error.issues).map(({ path: [name], message }) => ({ name: String(name), message }));
-  // Of a list each value may have the same complaint.
+  // Each value of a list may have the same complaint.
   const issues = [...new Map(found.map((issue) => [`${issue.name} ${issue.message}`, issue])).values()];
   const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
   const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));

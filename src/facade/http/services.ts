@@ -77,7 +77,7 @@ export interface FacadeServices {
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
-  /** Of addresses that may get e-mails; empty: any. */
+  /** Domains of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   apiKeyUsage: ApiKeyUsage;
   signatureFailures: SignatureFailures;

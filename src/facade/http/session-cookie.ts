@@ -7,7 +7,7 @@ import { sessionCookieSealingContext } from '../../core/sealing-contexts.ts';
 export interface CookieContent {
   /** Id of the organization of the session. */
   org: string;
-  /** Of the session. */
+  /** Id of the session. */
   id: string;
   secret: string;
 }

@@ -97,7 +97,7 @@ export function cachedReferrers<K extends ServedKind>(
 
 const referrers = 'referrers';
 
-/** Of the caches: finds the objects that refer to another one. */
+/** Index of the caches, which finds the objects that refer to another one. */
 export const referrerIndex = {
   [referrers]: (object: PosthornObject<ServedKind>): string[] =>
     targetsOf(object.kind).flatMap((target) =>

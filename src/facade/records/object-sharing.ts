@@ -67,7 +67,7 @@ async function sharedContent<K extends SharedKind>(call: Call, kind: K, from: Sh
   return contentSharedWith(kind, shared.spec, caller.organization.slug);
 }
 
-/** Of an organization that is there; null: there is none with this slug, or it is deleted and retained. */
+/** Namespace of an organization that is there; null: there is none with this slug, or it is deleted and retained. */
 async function namespaceOf({ services }: Call, slug: string): Promise<string | null> {
   const id = await services.registry.organizationIdBySlug(slug);
   const organization = id === null ? null : await services.registry.get('organization', id);

@@ -77,7 +77,7 @@ function entriesOf(managedFields: readonly ManagedFieldsEntry[]): { manager: str
     .map(({ manager, fieldsV1 }) => ({ manager, paths: [...fromFieldsV1(fieldsV1)] }));
 }
 
-/** Of each other manager than the facade what it owns in the spec; the spec itself has no owner. */
+/** What each manager other than the facade owns in the spec; the spec itself has no owner. */
 function foreignEntries(managedFields: readonly ManagedFieldsEntry[]): { manager: string; paths: string[] }[] {
   return entriesOf(managedFields)
     .filter(({ manager }) => manager !== facadeManager)

@@ -27,7 +27,7 @@ export function headOf(call: Call): { version: typeof documentVersion; exportedA
 /** Most records of one import. */
 export const maxImported = 1000;
 
-/** Of the body of an import, which holds 1000 records of ordinary size. */
+/** Limit of the body of an import, which holds 1000 records of ordinary size. */
 export const importBodyBytes = 8 * 1024 * 1024;
 
 /** Fields of an import beside its records; the head of an export document may stay where it is. */

@@ -44,9 +44,9 @@ export const related = z
   .meta({ id: 'Related', description: 'A record that this one refers to.' });
 
 export const sentName = filledLine(200).meta({ id: 'DisplayName', description: 'Name shown to people.' });
-/** Of what is there, or comes from elsewhere: as long as the name of an object may be. */
+/** Slug of what is there, or comes from elsewhere: as long as the name of an object may be. */
 export const sentSlug = slug(63).meta({ id: 'Slug', description: 'Name in paths and in Kubernetes. Cannot be changed.' });
-/** Of what is made. */
+/** Slug of what is made. */
 export const newSlug = slug(longestSlug).meta({
   id: 'NewSlug',
   description: 'Name in paths and in Kubernetes; derived from the name when absent.',

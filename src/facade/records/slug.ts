@@ -4,7 +4,7 @@ import { isReservedSlug } from '../../resources/names.ts';
 /** One slug and no other, or the first free one of those that begin with it. */
 export type WantedSlug = { exact: string } | { base: string };
 
-/** Of slugs that are given or made here; objects from elsewhere may have longer ones. */
+/** Maximum length of slugs that are given or made here; objects from elsewhere may have longer ones. */
 export const longestSlug = 50;
 /** Units of a name that are read, the maximum of a name: records of an import are validated later. */
 const longestName = 400;

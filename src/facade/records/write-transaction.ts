@@ -67,7 +67,7 @@ const lateSecretMs = 5000;
 export class WriteTransaction {
   readonly #call: Call;
   readonly #record: RecordWrite;
-  /** Of what the answer is about, by uid: waits until it is visible. */
+  /** Functions that wait until what the answer is about is visible, by its uid. */
   readonly #visible = new Map<string, (timeoutMs: number) => Promise<void>>();
   readonly #undo: (() => Promise<void>)[] = [];
 

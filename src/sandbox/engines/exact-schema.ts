@@ -156,7 +156,7 @@ function numberOf(value: unknown): JsonNumber {
   return value instanceof ExactNumber ? value : Number(value);
 }
 
-/** Of two JSON values. */
+/** Whether two JSON values are equal. */
 function isEqual(one: unknown, other: unknown): boolean {
   if (one instanceof ExactNumber) return (other instanceof ExactNumber || typeof other === 'number') && equalNumbers(one, other);
   if (other instanceof ExactNumber) return typeof one === 'number' && equalNumbers(one, other);

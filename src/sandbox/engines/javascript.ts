@@ -73,7 +73,6 @@ const wasmBinary = new Uint8Array(readFileSync(wasmFile)).buffer;
 /** A module, which is a memory, for each organization: what a defect of QuickJS would let one reach is its own. */
 const modules = new LRUCache<string, QuickJSWASMModule>({ max: 16 });
 
-/** Of one run. */
 type RunLimits = Pick<SandboxForm, 'computingMs' | 'javascriptMemoryBytes'>;
 
 const usualLimits: RunLimits = usualForm;
@@ -152,7 +151,7 @@ function stopped({ computingMs }: RunLimits): CodeError {
   return new CodeError(`stopped after ${computingMs} ms of computing`);
 }
 
-/** Of this thread. */
+/** Milliseconds that this thread has computed. */
 function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -29,7 +29,7 @@ export class KeptNumbers {
     this.#values = values;
   }
 
-  /** Of JSON texts, and of others, whose numbers are none of JSON; null when doubles represent all of the numbers. */
+  /** Keeps the numbers of JSON texts; other texts are left out, as their numbers are none of JSON. Null when doubles represent all of the numbers. */
   static of(texts: readonly string[]): KeptNumbers | null {
     const kept = new Map<Key, string | null>();
     const values = new Map<Key, string[]>();
@@ -57,7 +57,7 @@ export class KeptNumbers {
       const others = values.get(key) ?? [];
       const isNew = others.length <= maxReported && others.every((other) => compareNumbers(jsonNumber(other), number) !== 0);
       if (known === undefined) kept.set(key, written);
-      // Of the same value in two forms either will do, unless a double represents it.
+      // Either of two forms of the same value will do, unless a double represents it.
       else if (isNew || others.length > maxReported || isDouble(number)) kept.set(key, null);
       if (isNew) values.set(key, [...others, written]);
     }

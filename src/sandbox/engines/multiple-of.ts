@@ -46,7 +46,7 @@ function decimalOf(number: number): Decimal {
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 }
 
-/** Of at most 700. */
+/** Powers of ten by their exponents, which are at most 700. */
 const powers: bigint[] = [];
 
 function powerOfTen(exponent: number): bigint {

@@ -25,7 +25,7 @@ export interface ApiRequestOptions {
   signal?: AbortSignal;
   /** From sending to the last byte of the answer; for a stream to its headers. Default 15 s. */
   deadlineMs?: number;
-  /** Of a longer answer no more is read: AnswerTooLargeError. Default: any length. */
+  /** Maximum length of the answer: no more of a longer one is read, AnswerTooLargeError. Default: any length. */
   maxBytes?: number | undefined;
 }
 

@@ -51,7 +51,7 @@ export class KubernetesEvents {
     this.#api = api;
   }
 
-  /** Of the object with this uid, the newest first; at most `maxObjectEvents`. RightsPending while the right is not granted; UNAVAILABLE. */
+  /** Events of the object with this uid, the newest first; at most `maxObjectEvents`. RightsPending while the right is not granted; UNAVAILABLE. */
   async of({ namespace, uid }: { namespace: string; uid: string }): Promise<RecordedEvent[]> {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
     let newest: RecordedEvent[] = [];

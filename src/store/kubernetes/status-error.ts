@@ -102,7 +102,7 @@ const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["
 /** Prefix of the message of a change rule. */
 const forbiddenChange = /^Forbidden: /;
 const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
-/** Of our kinds, whose writes people request. Of other objects a refusal is for the log, and names its policy. */
+/** Refusal of a write of our kinds, which people request. A refusal of other objects is for the log, and names its policy. */
 const forbiddingPolicy = new RegExp(`^\\S+\\.posthorn\\.dev "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
 
 /** The error and its remedy, as a rule or a policy words it: without the value, which the sender has, and the server's own phrases. */

@@ -10,7 +10,7 @@ export interface Parts {
   fields: Record<string, unknown>;
 }
 
-/** Of an object, or of what somebody applied as one. */
+/** Parts of an object, or of what somebody applied as one. */
 export function partsOf(object: object): Parts {
   const { apiVersion: _, kind: __, metadata, status, ...fields } = object as Record<string, unknown>;
   return { metadata: isRecord(metadata) ? metadata : {}, status, fields };

@@ -37,7 +37,7 @@ export interface StreamHandlers {
 /** Another window of this browser has the stream. `shared`: its rows come here too; `elsewhere`: it follows something else. */
 export type StreamState = { is: 'connecting' | 'connected' | 'shared' | 'elsewhere' | 'hidden' } | { is: 'lost'; why: string };
 
-/** Of the program, not of the browser: one stream at a time, so that many tabs leave connections for requests. */
+/** The lock is that of the program, not of the browser: one stream at a time, so that many tabs leave connections for requests. */
 const lockName = 'posthorn-stream';
 const stateOf = { connected: 'shared', unconnected: 'connecting', other: 'elsewhere' } as const satisfies Record<Holder, StreamState['is']>;
 const firstRetryMs = 1000;

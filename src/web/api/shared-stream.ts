@@ -1,6 +1,6 @@
 import type { ServerEvent } from './server-events.ts';
 
-/** Of the program, as the lock is. */
+/** The channel is that of the program, as the lock is. */
 const channelName = 'posthorn-stream';
 
 /** Messages of the window that has the stream to the others. `ask`: another window searches for it. */

@@ -9,7 +9,7 @@ import { useOrganization } from './use-api.ts';
 export interface Candidate {
   id: string;
   name: string;
-  /** Of an event type its name, which references take, too. */
+  /** The slug, or the name of an event type, which references take, too; null: it has none. */
   slug: string | null;
 }
 
@@ -23,7 +23,7 @@ export interface Candidates {
 }
 
 const pageSize = 100;
-/** Of those that the API does not search. */
+/** Maximum pages of those that the API does not search. */
 const maxPages = 10;
 export type CandidateFamily = ReferenceFamily | 'webhook-subscriptions';
 /** Resources in a list of the API go by pages; these go by cursors. */

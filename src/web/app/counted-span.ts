@@ -31,7 +31,7 @@ export interface CountedSpan {
   isCut: boolean;
 }
 
-/** Of the times of a filter, which the API takes as days of UTC, too; 24 hours where it names none. Null: there are no figures of it. */
+/** Span of the times of a filter, which the API takes as days of UTC, too; 24 hours where it names none. Null: there are no figures of it. */
 export function countedSpan(from: string | undefined, to: string | undefined, nowMs: number): CountedSpan | null {
   const toMs = to === undefined ? nowMs : Date.parse(to) + (to.includes('T') ? 0 : day);
   const fromMs = from === undefined ? toMs - usualSpanMs : Date.parse(from);

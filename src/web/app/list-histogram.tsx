@@ -136,7 +136,7 @@ interface Steps {
   stepMs: number;
 }
 
-/** Of a series itself: the one of the range before is shown until the next one is there. Null: it has no steps. */
+/** Steps of the series itself: the one of the range before is shown until the next one is there. Null: it has no steps. */
 function stepsOf({ points, from, to }: Series): Steps | null {
   const beginMs = Date.parse(from);
   return points.length === 0 ? null : { beginMs, stepMs: (Date.parse(to) - beginMs) / points.length };

@@ -11,7 +11,7 @@ export type Range = (typeof ranges)[number];
 const usual: Range = ranges[1];
 const fiveMinutes = 300_000;
 
-/** Of the address; 24 hours where it names none. */
+/** The range that the address names; 24 hours where it names none. */
 export function rangeOf(value: string | undefined): Range {
   return ranges.find((range) => range.value === value) ?? usual;
 }

@@ -5,7 +5,7 @@ import { useLeaveQuestion } from './leave-question.tsx';
 
 export interface ShownSecret {
   secret: string;
-  /** Of the key that is beside it; null: there is none. */
+  /** Public part of the key that is beside it; null: there is none. */
   publicKey: string | null;
 }
 

@@ -140,7 +140,7 @@ interface ActProps {
   what: 'deliveries' | 'messages';
   /** How many rows are checked. */
   all: number;
-  /** Of those that it can be done with. */
+  /** Steps for those that it can be done with. */
   steps: readonly Step[];
   reset: () => void;
   clear: () => void;

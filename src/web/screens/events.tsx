@@ -39,7 +39,7 @@ const columns: readonly Column<Event>[] = [
   { title: 'Deliveries', className: 'num p2', cell: ({ deliveryCount }) => count(deliveryCount) },
 ];
 const keyOf = ({ id }: Event): string => id;
-/** Of events that reached no route. */
+/** Actions on events that reached no route. */
 const replayActs = (rows: readonly Event[]): ReactElement =>
   rows.length > maxReplayed ? (
     <span>A replay takes up to {maxReplayed} of them.</span>

@@ -13,7 +13,7 @@ export type Field = [field: string, json: string];
 /** What is being edited. */
 export interface Draft {
   text: string;
-  /** Of a transform. */
+  /** Type of a transform. */
   type: TransformType;
 }
 
@@ -31,9 +31,9 @@ export interface Stored {
   others: Field[];
   /** When it was changed last. */
   updatedAt: string;
-  /** Of a subscription and of an event type: the name of the type whose events it evaluates; null: of any. */
+  /** Name of the type whose events a subscription or an event type evaluates; null: any. */
   eventType: string | null;
-  /** Of a subscription; null: of anything else. */
+  /** What a subscription has besides; null: it is something else. */
   subscription: StoredSubscription | null;
 }
 
@@ -60,7 +60,7 @@ export interface KindOfLab {
   start: Draft;
   /** The words of what passes and what does not. */
   passes: string;
-  /** Of several. Default: `passes`. */
+  /** The word for several that pass. Default: `passes`. */
   severalPass?: string;
   fails: string;
 }

@@ -6,11 +6,11 @@ export interface Outcome {
   result: 'passes' | 'fails' | 'skipped' | 'error';
   /** Why it does not pass, or what is to be known of it. */
   why: string[];
-  /** Of a transform: what it was given and what it made, as they are written. */
+  /** What a transform was given and what it made, as they are written. */
   made?: { input: string; output: string };
 }
 
-/** Of a filter with these fields. */
+/** Outcome of a filter with these fields. */
 export function filterOutcome(fields: readonly Field[], answer: string): Outcome {
   const { matches, conditions }: Operations['POST /filters/test']['answer'] = JSON.parse(answer);
   if (matches) return { result: 'passes', why: [] };
@@ -48,7 +48,7 @@ export interface SeenEvent {
   metadata: string;
 }
 
-/** Of the filters of a subscription. An expression that fails holds the event back, as it does for an event that is sent. */
+/** Outcome of the filters of a subscription. An expression that fails holds the event back, as it does for an event that is sent. */
 export function subscribed(expression: string, seen: SeenEvent, answer: string): Outcome {
   const { matches, error, labels }: Operations['POST /webhook-subscriptions/test']['answer'] = JSON.parse(answer);
   if (matches) return { result: 'passes', why: [] };

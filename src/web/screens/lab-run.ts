@@ -38,11 +38,11 @@ export interface Trial {
   fields: readonly Field[];
   /** Filters by labels, which decide before an expression. */
   labels: readonly Field[];
-  /** Of events of sources; undefined: of all. */
+  /** The source, where events of sources are tried; undefined: all of them. */
   sourceId: string | undefined;
-  /** Of events for webhook endpoints: the name of their type; undefined: of all. */
+  /** Name of the type, where events for webhook endpoints are tried; undefined: all of them. */
   eventType: string | undefined;
-  /** Of events, the newest first. */
+  /** Number of events, the newest first. */
   count: number;
 }
 

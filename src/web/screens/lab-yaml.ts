@@ -2,7 +2,7 @@ import { yamlText } from '../ui/yaml-text.ts';
 
 export interface Manifest {
   kind: 'Filter' | 'Transform' | 'PayloadSchema' | 'WebhookSubscription' | 'WebhookEventType';
-  /** Of the object in its namespace. */
+  /** Name of the object in its namespace. */
   name: string;
   /** Fields of `spec` as JSON texts, in their order. */
   spec: readonly (readonly [field: string, json: string])[];
@@ -18,7 +18,7 @@ export function yamlOf({ kind, name, spec }: Manifest): string {
 /** Words that API paths use themselves: the CRDs refuse them as names. */
 const reservedNames: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
 const longestObjectName = 50;
-/** Of a display name, units that are read. */
+/** Units of a display name that are read. */
 const longestName = 400;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 

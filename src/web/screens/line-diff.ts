@@ -6,7 +6,7 @@ export interface DiffRow {
   isEqual: boolean;
 }
 
-/** Of lines compared with each other; above, what lies between the equal beginning and end is all shown as changed. */
+/** Comparisons of two lines, at most; above, what lies between the equal beginning and end is all shown as changed. */
 const maxComparisons = 1_000_000;
 
 /** Two texts line by line: equal lines are side by side, and changed ones beside those that they replace. */

@@ -141,7 +141,7 @@ export function Figures({ dashboard, waiting, circuitsOpened, targets, dead, ins
 
 interface WorkersProps {
   workers: NonNullable<Answer<'GET /installation'>['workers']>['data'];
-  /** Of the installation. */
+  /** Number of warnings of the installation. */
   warnings: number;
 }
 

@@ -11,7 +11,6 @@ export interface DeliveryTime {
 
 export const deliveredNow: DeliveryTime = { kind: 'now', amount: '1', unit: 'hours', at: '' };
 
-/** Of each unit. */
 export const secondsOf = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 
 /** Maximum of the API. */

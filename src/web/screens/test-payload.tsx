@@ -16,7 +16,7 @@ import { isEndpointId } from './target-data.ts';
 export interface TestDraft {
   /** `usual`: the example of the event type, or a sample event. */
   from: 'usual' | 'event' | 'own';
-  /** Of an endpoint; empty: none. */
+  /** Event type, for the test of an endpoint; empty: none. */
   eventTypeId: string;
   /** Empty: not chosen. */
   eventId: string;

@@ -50,7 +50,7 @@ export interface Node {
   routes: readonly WiredRoute[];
   /** 2 of a route below its group. */
   level: 1 | 2;
-  /** Of a group: whether its routes are shown below it. */
+  /** Whether the routes of a group are shown below it. */
   isOpen: boolean;
 }
 
@@ -282,7 +282,7 @@ function sumOf(routes: readonly WiredRoute[]): number {
   return routes.reduce((sum, { perMinute }) => sum + (perMinute ?? 0), 0);
 }
 
-/** Of what the routes of a group have in common, so that it stays the same whichever of them are shown. */
+/** Key of what the routes of a group have in common, so that it stays the same whichever of them are shown. */
 function groupKey({ sourceId, destinationIds }: WiredRoute, grouping: Grouping): string {
   const [first = ''] = destinationIds;
   if (grouping === 'source') return `source.${sourceId}`;

@@ -26,7 +26,7 @@ const quiet: ReadonlySet<string> = new Set(['healthy', 'idle']);
 /** Three columns of rows, each of any length, and lines between those rows that are in view. */
 export function TopologyMap({ columns, totals, selected, select, open }: MapProps): ReactElement {
   const [under, setUnder] = useState<string | null>(null);
-  // Of the column of the selected node nothing else has its lines drawn.
+  // Nothing but the selected node has its lines drawn in its column.
   const pointed = under !== null && selected !== null && sideOf(under) === sideOf(selected) ? null : under;
   const [, setOffset] = useState(0);
   const frames = {

@@ -2,7 +2,7 @@
 export interface JsonLine {
   kind: 'value' | 'open' | 'close';
   depth: number;
-  /** Of the key with its quotes; -1 where there is none. */
+  /** Start of the key with its quotes; -1 where there is none. */
   keyStart: number;
   keyEnd: number;
   valueStart: number;
@@ -12,9 +12,9 @@ export interface JsonLine {
   parent: number;
   /** Position among its siblings. */
   index: number;
-  /** Of an opening: how many members it has. */
+  /** Number of members of an opening. */
   members: number;
-  /** Of an opening: its closing line, or the number of lines where the text ends before. */
+  /** Closing line of an opening, or the number of lines where the text ends before. */
   end: number;
   hasComma: boolean;
 }

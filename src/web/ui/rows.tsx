@@ -44,7 +44,7 @@ const nearEnd = 20;
 export type Density = 'standard' | 'compact';
 export const DensityContext = createContext<Density>('standard');
 
-/** Of a row, in pixels: the token follows the density, the pointer and the reader's font size. */
+/** Height of a row, in pixels: the token follows the density, the pointer and the reader's font size. */
 function heightOf(token: string): number {
   const style = getComputedStyle(document.documentElement);
   return Number.parseFloat(style.getPropertyValue(token)) * Number.parseFloat(style.fontSize);

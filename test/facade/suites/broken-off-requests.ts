@@ -23,7 +23,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     lostKind = null;
     return true;
   }
-  /** Of the store, for the facade: whether the process that writes has died. */
+  /** Whether the process that writes has died, for the store of the facade. */
   function isDead(): boolean {
     if (deathAfter === null) return false;
     if (deathAfter === 0) return true;

@@ -9,7 +9,7 @@ const authConfigs: Record<string, { sent: object; reads: object }> = {
     reads: { headerName: 'X-Auth', headerValue: '••••shop' },
   },
 };
-/** Of so many bytes. */
+/** A secret of so many bytes. */
 const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 
 /** The key that Standard Webhooks tests itself with, and its seed alone. */

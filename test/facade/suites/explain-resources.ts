@@ -71,7 +71,7 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     await eventually(async () => expect((await explain(id)).body).toMatchObject({ state: 'ready' }));
     const stranger = await world.addKey('stranger');
     expect((await world.request('DELETE', `/api/${collections[name] ?? `${name}s`}/${id}`)).status).toBeLessThan(300);
-    // Of a filter nothing is published, so that nothing is kept.
+    // Nothing of a filter is published, so that nothing is kept.
     const known = kind !== 'filter';
     const expected = known
       ? { id, kind, state: 'deleted', summary: `The ${kind} was deleted.`, waitsFor: null, next: null }

@@ -2,7 +2,7 @@ import type { ConfigurationKind } from '../../../src/resources/kinds.ts';
 
 export const url = 'https://hooks.example.com/in';
 
-/** Of each kind a spec of which Git owns all, and changes of single fields of the record. */
+/** Each kind with a spec of which Git owns all, and changes of single fields of the record. */
 export const kindsOfGit: [string, ConfigurationKind, object, Record<string, unknown>][] = [
   [
     'destinations',

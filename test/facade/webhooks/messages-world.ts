@@ -15,7 +15,7 @@ export interface MessagesWorld {
   readonly store: RedisWebhookStore;
   readonly org: string;
   readonly queue: RedisDeliveryQueue;
-  /** Of an application of its own unless one is given. */
+  /** Makes an endpoint, of an application of its own unless one is given. */
   endpoint(applicationId?: string): Promise<WebhookEndpoint>;
   /** Sends an event to the endpoints; returns the ids of its messages. */
   send(endpoints: readonly WebhookEndpoint[], more?: Parameters<typeof newWebhookEvent>[2]): Promise<string[]>;

@@ -11,7 +11,7 @@
 local details = {}
 on_first_use(details, function()
   local message_bytes = 12288
-  -- Of what is made in this script.
+  -- Accounts whose details go, once this script has read them.
   local lean
 
   local function is_lean(account)
@@ -75,7 +75,7 @@ on_first_use(details, function()
     return math.max(0, counted + by)
   end
 
-  -- Of a message that is removed. `counted`: F.message.detail_bytes, or nothing.
+  -- Subtracts the bytes of a message that is removed. `counted`: F.message.detail_bytes, or nothing.
   function details.release(event, org, counted)
     if counted then
       count(event, org, -tonumber(counted))

@@ -96,7 +96,7 @@ local function remove_pack(pack, event, org, stamp)
   release_event(event)
 end
 
--- Of the results of a pack that are in a history one by one, the last takes the pack with it.
+-- Removes a pack with the last of its results that are in a history one by one.
 local function remove_result(id)
   local name, number = packed.pack_and_number(id)
   local m = name and call('HMGET', P .. 'm:' .. name, F.message.event, F.message.pack_organization, F.message.index_stamp, F.message.pack_count) or {}

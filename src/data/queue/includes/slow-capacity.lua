@@ -16,7 +16,7 @@ local function slow_places(slots, held, own)
   return math.min(limit - held, own_left), probes, own_left
 end
 
--- Of the worker that asks: its slots, how many slow attempts it has under way in all shards, and the same by account.
+-- The worker that asks: its slots, how many slow attempts it has under way in all shards, and the same by account.
 local slow_of_worker = nil
 local function slow_worker(text)
   if not slow_of_worker then

@@ -8,7 +8,7 @@
 --   <source>              events, duplicates, 0, 0
 --   *                     the sum of all targets here; what failed before it was sent counts as failed
 --   *e                    events, duplicates, events filtered, 0: of all sources and routes here
--- Of organizations for webhooks those of webhook-statistics.lua, and of a target the third number is messages made.
+-- Hashes of organizations for webhooks have the fields in webhook-statistics.lua, and the third number of a target is messages made.
 -- The same levels are in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
 local period_levels = {
   { name = 'm', ms = 300000, kept_s = 93600 },

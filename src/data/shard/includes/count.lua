@@ -10,7 +10,7 @@
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
 -- a tally stays small. Its fields are a target's number and a count of F.tally, or an id and events, held_back or unsent. delivered and not_delivered have the
 -- bucket of the latency behind them; each attempt of a batch counts once.
--- Of organizations for webhooks also a target's number and made; `<number>:<letter>` and events: its failed attempts by the letter of the
+-- Tallies of organizations for webhooks also have a target's number and made; `<number>:<letter>` and events: its failed attempts by the letter of the
 -- error (attempt-record.ts); `<number>!<reason>` and events: its dead letters, with the reason `filtered` what its transform held back, with `cancelled` what ended as neither delivered nor failed.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.
 local function is_for_webhooks(org)
@@ -68,7 +68,7 @@ do
     events[id] = (events[id] or 0) + 1
   end
 
-  -- Of a message to a webhook endpoint; of others nothing is counted when they are made.
+  -- Counts a message to a webhook endpoint; of others nothing is counted when they are made.
   local function count_made(org, n)
     if is_for_webhooks(org) then
       tally_target(org, n, F.tally.made, 1)
@@ -235,7 +235,7 @@ do
       local key = P .. 'k:' .. org
       write_events(key, c.events)
       write_deliveries(key, c.deliveries)
-      -- Of webhooks nobody asks for the events of a period.
+      -- Nobody asks for the events of a period of webhooks.
       if not is_for_webhooks(org) then
         for id, events in pairs(c.events) do
           tally_id(org, id, F.tally.events, events)

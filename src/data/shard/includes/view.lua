@@ -124,7 +124,7 @@ local function event_status(event)
   return is_delivered and 'delivered' or 'filtered'
 end
 
--- Of a payload in chunks so much is shown with the event.
+-- Bytes of a payload in chunks that are shown with the event.
 local shown_bytes = 65536
 
 -- A text with so many bytes of its payload.

@@ -8,7 +8,8 @@
 local past_kept_ms, max_past, max_of_name = 90 * 86400000, 10000, 8
 local prefix_of = { ap = 'app_', ep = 'ep_' }
 
--- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: F.webhook_control.past_since_ms.
+-- Notes since when every deleted event type is known (F.webhook_control.past_since_ms): from the beginning where this release has made the first
+-- application of the organization, else from now on.
 local function begin_tombstones(is_first)
   if call('HEXISTS', KEYS[1], F.webhook_control.past_since_ms) == 0 then
     call('HSET', KEYS[1], F.webhook_control.past_since_ms, is_first and '0' or integer(tonumber(now[1]) * 1000))

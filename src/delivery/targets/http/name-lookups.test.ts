@@ -5,7 +5,7 @@ import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { NameLookups, withLookupShare } from './name-lookups.ts';
 
 const answer: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }];
-/** Of 30 slots an account has 7; 3 are for accounts without any. */
+/** An account has 7 of 30 slots; 3 are for accounts without any. */
 const threads = 64;
 const places = 30;
 const shareOfOne = 7;

@@ -152,7 +152,7 @@ interface Waiting {
   maxAttempts: number;
 }
 
-/** Of the first message that waits. */
+/** What the first message that waits is waiting for, and what comes next. */
 function waitOfFirst(message: Waiting | undefined): Pick<Explanation, 'waitsFor' | 'next'> {
   if (message === undefined || message.waitingFor === null) return { waitsFor: null, next: null };
   const { waitingFor, waitingUntilMs: untilMs, attempts, maxAttempts } = message;

@@ -8,7 +8,7 @@ export type ManifestKind = Exclude<ServedKind, 'ApiKey'> | DeclaredKind;
 
 const servedHere = servedKinds.filter((kind) => kind !== 'ApiKey');
 
-/** Of the kinds that are custom resources only where a manifest declares them: whether the organization has the record, and the object behind it. */
+/** Kinds that are custom resources only where a manifest declares them: whether the organization has the record, and the object behind it. */
 const declared: Readonly<Record<DeclaredKind, (call: Call, id: string) => Promise<{ managedBy: string | null } | null>>> = {
   WebhookApplication: ({ services, caller }, id) => services.webhooks.application(caller.organization.id, id),
   WebhookEndpoint: ({ services, caller }, id) => services.webhooks.endpoint(caller.organization.id, id),

@@ -15,7 +15,7 @@ const deletion = z
 
 interface BulkDeletion<K extends ServedKind> {
   kind: K;
-  /** Of the family. */
+  /** Path of the family. */
   path: string;
   /** In the plural. */
   noun: string;

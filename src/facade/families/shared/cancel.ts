@@ -72,7 +72,7 @@ export function countsOf(results: Iterable<CancelResult>): z.output<z.ZodObject<
   return { cancelled, cancelling, skipped: all.length - cancelled - cancelling };
 }
 
-/** Of an event, as many as are read with it. */
+/** Deliveries or messages of one event, at most: as many as are read with it. */
 const maxOfEvent = 1000;
 
 /** Common filters of both. */

@@ -36,7 +36,7 @@ export function headerList(sent: Readonly<Record<string, string>> | null): Stati
   return Object.entries(sent ?? {}).map(([name, value]) => ({ name, value }));
 }
 
-/** Of the Secret of a manifest, the key for the value of a header; it may have letters, digits, `-`, `_` and `.` only. */
+/** Key in the Secret of a manifest for the value of a header; it may have letters, digits, `-`, `_` and `.` only. */
 export function keyOfHeader(name: string): string {
   return `header-${name.toLowerCase().replace(/[^-.0-9a-z]/g, (character) => `_${character.charCodeAt(0).toString(16)}`)}`;
 }

@@ -16,7 +16,7 @@ export interface StreamRow {
   /** As in the lists of the topic; of a replay its phase in lower case: generated clients cannot distinguish `failed` from `Failed`. */
   status: string;
   eventId: string | null;
-  /** Of a delivery, a message or a replay. */
+  /** Id of a delivery, a message or a replay. */
   id: string | null;
   sourceId: string | null;
   sourceName: string | null;

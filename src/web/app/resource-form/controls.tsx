@@ -140,7 +140,7 @@ export function ListInput({ isNumeric = false, isAllWithout = false, ...props }:
 }
 
 export interface AllOrListedProps {
-  /** Of the list. */
+  /** Label of the list. */
   label: string;
   value: unknown;
   isLocked: boolean;

@@ -26,7 +26,7 @@ export interface FieldsProps {
   onChange: (body: Body) => void;
   whole: Whole;
   complaints: Complaints;
-  /** Of the object that the fields are in, with a dot at its end. */
+  /** Path of the object that the fields are in, with a dot at its end. */
   path: string;
   isChange: boolean;
   owned: Owned;

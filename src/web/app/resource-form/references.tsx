@@ -38,7 +38,7 @@ interface ReferencesProps {
   to: ReferenceFamily;
   label: string;
   value: unknown;
-  /** Of a resource that is changed: an emptied list is sent as such. */
+  /** The resource is changed, not made: an emptied list is sent as such. */
   isChange: boolean;
   /** No list means all: an emptied one is sent as such. */
   isAllWithout?: boolean;

@@ -17,7 +17,7 @@ const shownCharacters = 'whsec_'.length + 4;
 /** Each is one more signature of every message. */
 const maxPrevious = 4;
 const rotationAttempts = 5;
-/** Of a request mark, which each rotated endpoint keeps: 132 bits. */
+/** Characters of a request mark that each rotated endpoint keeps: 132 bits. */
 const keptMarkCharacters = 22;
 
 /** A new signing secret (Standard Webhooks). */

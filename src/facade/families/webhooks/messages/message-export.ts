@@ -209,7 +209,7 @@ async function* whileAwaited<T>(
   }
 }
 
-/** Of all entries those of one file: not before `first`, and `last` the last one; null: to the end. */
+/** Entries of one file: not before `first`, and `last` the last one; null: to the end. */
 interface Part {
   limit: number;
   first?: Position | null;

@@ -46,7 +46,7 @@ export async function firstAnswer(call: Call, eventId: string): Promise<EventAns
   return { eventId, messagesQueued: n, endpoints: e.map(([id, url]) => ({ id, url })) };
 }
 
-/** Of an event whose answer is not kept any more, or that is gone: endpoints that are deleted since then are left out. */
+/** Makes the answer again where it is not kept any more, or the event is gone: endpoints that are deleted since then are left out. */
 async function rebuiltAnswer({ services, caller }: Call, eventId: string): Promise<EventAnswer> {
   const org = caller.organization.id;
   const inside = webhookOrganization(org);
