@@ -55,6 +55,23 @@ test('the recorded parts and bytes equal those of the unfinished events, also wh
   expect(await recount()).toBe(0);
 });
 
+test('holds of an event that end in one call and in several calls are recorded until the last one has ended', async () => {
+  await redis.client.flushall();
+  await queue.refreshShard('w1', 64);
+  const event = newEvent({ destinations: ['dst_a', 'dst_b', 'dst_c', 'dst_d'] });
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: lenientClock }).accept(event);
+  const jobs = await takeFrom(queue, 'w1', 64);
+  expect(jobs).toHaveLength(4);
+  const holds: (string | undefined)[] = [];
+  for (const some of [jobs.slice(0, 2), jobs.slice(2, 3), jobs.slice(3)]) {
+    await settleAll(queue, 'w1', some, delivered);
+    holds.push((await redis.client.hvals(events))[0]?.split(' ')[0]);
+    expect(await complaints()).toEqual([]);
+  }
+  expect(holds).toEqual(['2', '1', undefined]);
+  expect(await redis.client.hgetall(bytes)).toEqual({});
+});
+
 test('unfinished events without a record are found and counted again', async () => {
   const before = await figures();
   await redis.client.del(events, bytes);
@@ -80,7 +97,7 @@ test('a record of an event that is gone, a wrong record, and wrong figures of ac
 test('every script that may change unfinished events writes the changes', () => {
   const folder = new URL('../', import.meta.url);
   const scripts = globSync('*/*.lua', { cwd: folder }).sort();
-  const changing = scripts.filter((name) => /^-- @include ".*\/unfinished.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')));
+  const changing = scripts.filter((name) => /^-- @include ".*\/unfinished(-changes)?.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')));
   const writing = scripts.filter((name) => /^ *write_unfinished\(\)$/m.test(readFileSync(new URL(name, folder), 'utf8')));
   expect(changing.length).toBeGreaterThan(10);
   expect(writing).toEqual(changing);
