@@ -97,7 +97,9 @@ test('a record of an event that is gone, a wrong record, and wrong figures of ac
 test('every script that may change unfinished events writes the changes', () => {
   const folder = new URL('../', import.meta.url);
   const scripts = globSync('*/*.lua', { cwd: folder }).sort();
-  const changing = scripts.filter((name) => /^-- @include ".*\/unfinished(-changes)?.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')));
+  const changing = scripts.filter((name) =>
+    /^-- @include ".*\/unfinished(-changes)?.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')),
+  );
   const writing = scripts.filter((name) => /^ *write_unfinished\(\)$/m.test(readFileSync(new URL(name, folder), 'utf8')));
   expect(changing.length).toBeGreaterThan(10);
   expect(writing).toEqual(changing);
