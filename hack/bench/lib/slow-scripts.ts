@@ -1,11 +1,15 @@
 import { globSync } from 'node:fs';
 import { basename } from 'node:path';
-import { ShardScript } from '../../../src/data/shard/shard-script.ts';
+import { registryFields } from '../../../src/data/registry/registry-keys.ts';
+import { hashFields } from '../../../src/data/shard/hash-fields.ts';
+import { webhookFields } from '../../../src/data/webhooks/webhook-fields.ts';
+import { Script } from '../../../src/redis/script.ts';
 import type { RedisServer } from '../../../test/support/redis.ts';
 
 const folder = new URL('../../../src/data/', import.meta.url);
 const slowMs = 5;
 const noticedMs = 1;
+const tables = { ...hashFields, ...registryFields, ...webhookFields };
 
 /** The commands of Redis that took the longest, each named as its file where it is a script. */
 export interface SlowScripts {
@@ -18,7 +22,7 @@ export interface SlowScripts {
 /** From now on; what was noticed before is forgotten. */
 export async function watchSlowScripts({ client }: RedisServer): Promise<() => Promise<SlowScripts>> {
   const names = new Map(
-    globSync('*/*.lua', { cwd: folder }).map((name) => [new ShardScript(new URL(name, folder)).sha, basename(name, '.lua')]),
+    globSync('*/*.lua', { cwd: folder }).map((name) => [new Script(new URL(name, folder), tables).sha, basename(name, '.lua')]),
   );
   await client.config('SET', 'slowlog-log-slower-than', noticedMs * 1000);
   await client.config('SET', 'slowlog-max-len', 100_000);
