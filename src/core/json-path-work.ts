@@ -178,7 +178,7 @@ export class JsonPathWork {
     return selector instanceof WildcardSelector ? 0 : null;
   }
 
-  /** Counts the parts of an expression, all of which are evaluated each time; charges what is in it. */
+  /** Counts the parts of an expression; all of them are evaluated each time. Charges the comparisons and queries in it. */
   #partsOf(expression: Expression): number {
     const { FilterQuery, FunctionExtension, InfixExpression, LogicalExpression, PrefixExpression } = this.#package.jsonpath.expressions;
     if (expression instanceof LogicalExpression) return 1 + this.#partsOf(expression.expression);

@@ -1,6 +1,6 @@
 import type { StatusRange } from './status-range.ts';
 
-/** Ids or names of which any one is enough. */
+/** An id or a name, or several, of which one is enough for a match. */
 export type OneOrSeveral = string | string[];
 
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */

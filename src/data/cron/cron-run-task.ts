@@ -3,7 +3,7 @@ import type { TaskKind } from '../tasks/task-kind.ts';
 
 const input = z.object({
   jobId: z.string(),
-  /** Generation of the resource; an older record is not in force yet. */
+  /** Generation of the resource. A record of an older generation does not have this setting yet. */
   generation: z.int(),
 });
 

@@ -458,7 +458,7 @@ local function give_turns()
     if mark_of(org) == mark then
       local finish = give_turn(org, org_start, count)
       for _, name in ipairs(passed) do
-        -- What it lost is no claim on the time when it is passed over no more.
+        -- An organization that was passed over does not get the turns that it lost later.
         call('ZADD', ready_organizations, 'XX', 'GT', finish, name)
       end
     else
@@ -496,7 +496,7 @@ if has_sent_guests then
   go_on_with_guests()
 end
 if rawget(failover, 'ask') then
-  -- Something has asked for places to move to.
+  -- A message may have asked for a place to move to.
   failover.ask()
 end
 if rawget(shared_limiters, 'write') then

@@ -39,7 +39,8 @@ local is_scheduled = {}
 local function queue_scheduled(n, id, expires)
   is_scheduled[id] = true
   local t = call('HMGET', P .. 't:' .. n, F.target.organization, F.target.destination)
-  if not overflow(id, n, t[1] or '', t[2] or '') then
+  local destination = t[2] or ''
+  if not (is_queue_full(destination) and overflow(id, n, t[1] or '', destination)) then
     enqueue(n, id, expires)
     use_room(t[2])
   end

@@ -42,7 +42,7 @@ export type DestinationTestResult = z.output<typeof destinationTestResult>;
 
 const input = z.object({
   destinationId: z.string(),
-  /** Generation of the resource; an older record is not in force yet. */
+  /** Generation of the resource. A record of an older generation does not have this setting yet. */
   generation: z.int(),
   /** JSON text as it was sent; null: a sample event. */
   payload: z.string().nullable(),

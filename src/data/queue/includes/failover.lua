@@ -42,7 +42,7 @@ do
   -- Messages that the last call of `move` has queued at another target, also when an error has cut it short after that.
   failover.moved = {}
 
-  -- Next place of a batch: each member goes on, or back, by itself.
+  -- Next place of a batch. Each member moves on, or back, by itself.
   failover.way_back_of_members = 'back'
 
   -- What decides where a message may move; without `event`: it is gone or has ended.

@@ -6,7 +6,7 @@
 -- @created-on-first-use
 
 -- Changes of unfinished events that most scripts do not make (unfinished-state.lua).
-local grow_event, count_messages, release_all, forget_account, correct_event, correct_accounts, finished_weight, correct_finished
+local grow_event, count_messages, release_all, forget_account, correct_event, correct_accounts, finished_weight
 local held_change, write_changes
 do
   function held_change(event, org)
@@ -146,11 +146,6 @@ do
     return account_of(org), weight(bytes_of_event(event), call('HGET', P .. 'refs', event))
   end
 
-  -- Adds to what is noted of the finished bytes of accounts.
-  function correct_finished(by_account)
-    add_account_bytes(P .. 'fb', by_account)
-  end
-
   -- Reads the notes on the events. An event that this script makes has none.
   local function read_noted()
     local known = {}
@@ -171,7 +166,7 @@ do
     end
   end
 
-  -- Adds to each change whether the event was finished before this script, how many holds it has after it, and whether it is finished then. Answers
+  -- Adds to each change whether the event was finished before this script, how many holds it has after it, and whether it is finished then. Returns
   -- `refs` of the events that begin or cease to be finished.
   local function judge_changes()
     local turning, refs = {}, {}
