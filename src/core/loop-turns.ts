@@ -32,12 +32,15 @@ export class LoopTurns {
   /** The current holder, and its start. */
   #holder: LoopTurn | null = null;
   #startedMs = 0;
-  /** Time that work with `pause` has taken in this turn of the loop. */
+  /** Time that short work has taken in this turn of the loop. */
   #spentMs = 0;
+  /** Whether the next waiting one is served in the next turn of the loop. */
+  #isScheduled = false;
   readonly #steps: TurnSteps = {
     rest: (turn) => this.#rest(turn),
     pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(turn)),
     spend: (ms) => this.#spend(ms),
+    end: (turn) => this.#end(turn),
   };
 
   constructor(now: () => number = () => performance.now()) {
@@ -61,7 +64,7 @@ export class LoopTurns {
     if (this.#mayGoOn(turn)) return null;
     const account = accountOf(turn.organization);
     return new Promise((resume) => {
-      if (this.#waiting.size === 0) setImmediate(() => this.#next());
+      this.#schedule();
       const parts = this.#waiting.get(account) ?? new Round<WaitingTurn>();
       this.#waiting.set(account, parts);
       parts.add(turn.part, { turn, resume });
@@ -85,6 +88,23 @@ export class LoopTurns {
     });
   }
 
+  /** Work that ends early leaves the rest of the 5 ms to the others that wait. */
+  #end(turn: LoopTurn): void {
+    if (this.#holder !== turn) return;
+    this.#holder = null;
+    this.#spend(this.#now() - this.#startedMs);
+    if (this.#spentMs < turnMs) this.#next();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#next();
+    });
+  }
+
   #next(): void {
     const [entry] = this.#waiting;
     if (entry === undefined) return;
@@ -92,7 +112,7 @@ export class LoopTurns {
     const first = parts.next();
     this.#waiting.delete(account);
     if (!parts.isEmpty) this.#waiting.set(account, parts);
-    if (this.#waiting.size > 0) setImmediate(() => this.#next());
+    if (this.#waiting.size > 0) this.#schedule();
     if (first === undefined) return;
     this.#begin(first.turn);
     first.resume();
@@ -105,6 +125,7 @@ interface TurnSteps {
   rest(turn: LoopTurn): Promise<void> | null;
   pause(turn: LoopTurn): Promise<void> | null;
   spend(ms: number): void;
+  end(turn: LoopTurn): void;
 }
 
 /** One piece of work, scheduled in turns of the event loop. */
@@ -147,13 +168,17 @@ export class LoopTurn {
 
   /** Runs to its end what rests wherever it yields, and before it begins. A promise that it yields is awaited. No piece begins once `signal` is aborted: rejects with AbandonedError. */
   async run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
-    for (;;) {
-      const waiting = this.#counted(this.#steps.rest(this));
-      if (waiting !== null) await waiting;
-      throwIfAbandoned(signal);
-      const { done, value } = pieces.next();
-      if (done === true) return value;
-      if (value instanceof Promise) await value;
+    try {
+      for (;;) {
+        const waiting = this.#counted(this.#steps.rest(this));
+        if (waiting !== null) await waiting;
+        throwIfAbandoned(signal);
+        const { done, value } = pieces.next();
+        if (done === true) return value;
+        if (value instanceof Promise) await value;
+      }
+    } finally {
+      this.#steps.end(this);
     }
   }
 
