@@ -125,3 +125,52 @@ test('What pauses shares 5 ms of a turn of the event loop with all others that d
   const atOnce = Map.groupBy(served, (tick) => tick);
   expect(Math.max(...[...atOnce.values()].map(({ length }) => length))).toBeLessThanOrEqual(3);
 });
+
+test('Work that ends within 5 ms of a turn of the event loop leaves the rest of the turn to others, which alternate', async () => {
+  let nowMs = 0;
+  const turns = new LoopTurns(() => nowMs);
+  const endedIn: number[] = [];
+  const order: string[] = [];
+  let loops = 0;
+  let isOver = false;
+  const count = (): void => {
+    loops++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const begin = async (organization: string): Promise<void> => {
+    const pieces = function* (): Generator<undefined, void> {
+      yield;
+      nowMs += 1;
+    };
+    await turns.of(organization).run(pieces());
+    endedIn.push(loops);
+    order.push(organization);
+  };
+  await Promise.all(['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map(begin));
+  isOver = true;
+  const perLoop = [...Map.groupBy(endedIn, (loop) => loop).values()].map(({ length }) => length);
+  expect(Math.max(...perLoop)).toBe(5);
+  expect(perLoop.length).toBeLessThanOrEqual(4);
+  expect(order.slice(5)).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a']);
+});
+
+test('Work that fails, or that nobody waits for, leaves its turn to others too', async () => {
+  const turns = new LoopTurns(() => 0);
+  let isNextLoop = false;
+  setImmediate(() => {
+    isNextLoop = true;
+  });
+  const failing = function* (): Generator<undefined, void> {
+    throw new Error('broken');
+  };
+  const abandoned = { aborted: true };
+  const ended = await Promise.allSettled([
+    turns.of('a').run(failing()),
+    turns.of('b').run(failing(), abandoned),
+    turns.of('c').run(failing()),
+    turns.of('d').run(failing(), abandoned),
+  ]);
+  expect(ended.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
+  expect(isNextLoop).toBe(false);
+});
