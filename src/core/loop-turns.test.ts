@@ -162,6 +162,7 @@ test('Work that fails, or that nobody waits for, leaves its turn to others too',
     isNextLoop = true;
   });
   const failing = function* (): Generator<undefined, void> {
+    yield;
     throw new Error('broken');
   };
   const abandoned = { aborted: true };
