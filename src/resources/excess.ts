@@ -24,61 +24,78 @@ type Shape =
   | { type: 'union'; options: readonly Shape[] };
 
 const leaf: Shape = { type: 'leaf' };
+const none: readonly string[] = [];
 const shapes = new WeakMap<z.core.$ZodType, Shape>();
 
 /** Reads no more of the value than is validated; null: the schema may validate it. Fields in `ignored` are no unknown keys of the value itself. */
 export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: readonly string[] = []): Excess | null {
   let count = 0;
 
-  const visit = (shape: Shape, part: unknown, path: readonly PropertyKey[]): Excess | null => {
+  // The path is made where there is an excess: nearly always there is none.
+  const visit = (shape: Shape, part: unknown, ignoredHere: readonly string[]): Excess | null => {
     if (++count > validationLimits.values)
-      return { path, message: `is one value too many: at most ${validationLimits.values} are validated` };
+      return { path: [], message: `is one value too many: at most ${validationLimits.values} are validated` };
     switch (shape.type) {
       case 'leaf':
         return null;
-      case 'union':
-        return firstOf(shape.options, (option) => visit(option, part, path));
+      case 'union': {
+        for (const option of shape.options) {
+          const found = visit(option, part, ignoredHere);
+          if (found !== null) return found;
+        }
+        return null;
+      }
       case 'array': {
         if (!Array.isArray(part)) return null;
         if (shape.maxItems !== null && part.length > Math.max(shape.maxItems, validationLimits.arrayItems))
-          return { path, message: `must be at most ${shape.maxItems} items long` };
-        return firstOf(part, (item, i) => visit(shape.items, item, [...path, i]));
+          return { path: [], message: `must be at most ${shape.maxItems} items long` };
+        for (let i = 0; i < part.length; i++) {
+          const found = visit(shape.items, part[i], none);
+          if (found !== null) return below(i, found);
+        }
+        return null;
       }
       case 'record': {
         if (!isRecord(part)) return null;
         const keys = Object.keys(part);
-        if (keys.length > validationLimits.recordKeys) return { path, message: `must have at most ${validationLimits.recordKeys} members` };
-        return firstOf(keys, (key) => visit(shape.values, part[key], [...path, key]));
+        if (keys.length > validationLimits.recordKeys)
+          return { path: [], message: `must have at most ${validationLimits.recordKeys} members` };
+        for (const key of keys) {
+          const found = visit(shape.values, part[key], none);
+          if (found !== null) return below(key, found);
+        }
+        return null;
       }
       case 'object':
-        return isRecord(part) ? visitObject(shape, part, path) : null;
+        return isRecord(part) ? visitObject(shape, part, ignoredHere) : null;
     }
   };
 
   const visitObject = (
     { isStrict, fields }: Extract<Shape, { type: 'object' }>,
     part: Record<string, unknown>,
-    path: readonly PropertyKey[],
+    ignoredHere: readonly string[],
   ): Excess | null => {
     const unknown: string[] = [];
     if (isStrict)
       for (const key in part) {
-        if (fields.has(key) || (path.length === 0 && ignored.includes(key))) continue;
+        if (fields.has(key) || ignoredHere.includes(key)) continue;
         unknown.push(key);
-        if (unknown.length > validationLimits.unknownKeys) return { path, keys: unknown };
+        if (unknown.length > validationLimits.unknownKeys) return { path: [], keys: unknown };
       }
-    return firstOf([...fields], ([name, field]) => (Object.hasOwn(part, name) ? visit(field, part[name], [...path, name]) : null));
+    for (const [name, field] of fields) {
+      const found = Object.hasOwn(part, name) ? visit(field, part[name], none) : null;
+      if (found !== null) return below(name, found);
+    }
+    return null;
   };
 
-  return visit(shapeOf(schema), value, []);
+  return visit(shapeOf(schema), value, ignored);
 }
 
-function firstOf<T>(items: readonly T[], look: (item: T, index: number) => Excess | null): Excess | null {
-  for (const [index, item] of items.entries()) {
-    const found = look(item, index);
-    if (found !== null) return found;
-  }
-  return null;
+/** An excess of the member `key`, as one of its container. */
+function below(key: PropertyKey, excess: Excess): Excess {
+  return { ...excess, path: [key, ...excess.path] };
 }
 
 function shapeOf(schema: z.core.$ZodType): Shape {

@@ -6,5 +6,5 @@ export async function bodyMember(
   { bodyBytes, turn, signal }: Pick<Call, 'bodyBytes' | 'turn' | 'signal'>,
   name: string,
 ): Promise<Buffer | null> {
-  return await turn.run(jsonMember(bodyBytes, name), signal);
+  return await turn.runShort(jsonMember(bodyBytes, name), signal);
 }

@@ -9,7 +9,7 @@ import { type Excess, excessIn } from '../../resources/excess.ts';
 import { fieldPath, isRecord } from '../../resources/field-tree.ts';
 import { plainIssues } from '../../resources/plain-issues.ts';
 import { parseWithNumbers } from '../../resources/plain-numbers.ts';
-import { withoutSettingsNotHad } from './setting-not-had.ts';
+import { withoutFields, withoutSettingsNotHad } from './setting-not-had.ts';
 
 const deepestNesting = 32;
 /** Default limit of the parsers of receivers. */
@@ -106,7 +106,7 @@ export function parseBody<Body extends z.ZodObject>(
   }
   const excess = excessIn(schema, raw, readOnly);
   if (excess !== null) throw tooLarge(excess);
-  const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
+  const sent = withoutFields(raw, new Set(readOnly));
   const parsed = parseWithNumbers(schema, sent);
   if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
   return withoutSettingsNotHad(schema, parsed.data) as z.output<Body>;

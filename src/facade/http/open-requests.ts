@@ -47,14 +47,19 @@ export function ownerOf({ organization, credential }: Caller): { organization: s
 
 export type Work = Pick<Exchange, 'response' | 'ended'>;
 
-/** Resolves when the answer has been sent, or the client has gone, and the work has ended. */
-export async function untilFinished({ response, ended }: Work): Promise<void> {
-  const closed = response.closed ? undefined : new Promise<void>((resolve) => response.once('close', () => resolve()));
-  await Promise.all([closed, ended]);
+/** Calls `then` when the answer has been sent, or the client has gone, and the work has ended. */
+export function whenFinished({ response, ended }: Work, then: () => void): void {
+  let left = response.closed ? 1 : 2;
+  const end = (): void => {
+    left--;
+    if (left === 0) then();
+  };
+  if (!response.closed) response.once('close', end);
+  void ended.then(end);
 }
 
 /**
- * Holds a slot until the work is over (`untilFinished`), also when the client hangs up earlier. Throws RATE_LIMITED when the
+ * Holds a slot until the work is over (`whenFinished`), also when the client hangs up earlier. Throws RATE_LIMITED when the
  * organization has too many, or the credential of what is left.
  */
 export function takeShare(shares: OpenShares, { organization, credential }: ShareOwner, work: Work, what: string): void {
@@ -62,5 +67,5 @@ export function takeShare(shares: OpenShares, { organization, credential }: Shar
     throw new PosthornError('RATE_LIMITED', `Too many ${what} of the organization are under way: send fewer at a time.`, {
       retryAfterSeconds: 1,
     });
-  void untilFinished(work).then(() => shares.giveBack(organization, 1, credential));
+  whenFinished(work, () => shares.giveBack(organization, 1, credential));
 }

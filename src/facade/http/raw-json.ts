@@ -12,6 +12,18 @@ export class RawJson {
 
 /** JSON text of a value that contains `RawJson` unchanged. */
 export function jsonText(value: unknown): string {
+  return holdsRawJson(value) ? withRawJson(value) : JSON.stringify(value);
+}
+
+function holdsRawJson(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (value instanceof RawJson) return true;
+  if (Array.isArray(value)) return value.some(holdsRawJson);
+  for (const name in value) if (holdsRawJson(Reflect.get(value, name))) return true;
+  return false;
+}
+
+function withRawJson(value: unknown): string {
   const texts: string[] = [];
   // Random, so that nothing in the value is taken for it.
   const mark = randomUUID();

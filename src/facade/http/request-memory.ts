@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { OrganizationBudget } from '../../core/organization-budget.ts';
-import { type ShareOwner, untilFinished, type Work } from './open-requests.ts';
+import { type ShareOwner, type Work, whenFinished } from './open-requests.ts';
 
 /** Memory of a process of the API for bodies that arrive and payloads that are sent. */
 export const requestMemoryLimits = {
@@ -40,7 +40,7 @@ export class RequestMemory {
     });
   }
 
-  /** Resolves when the owner may hold so many bytes more; they are released with its work (`untilFinished`). RATE_LIMITED on timeout. */
+  /** Resolves when the owner may hold so many bytes more; they are released with its work (`whenFinished`). RATE_LIMITED on timeout. */
   async hold({ organization, credential }: ShareOwner, bytes: number, work: Work, signal?: AbortSignal): Promise<void> {
     if (bytes <= requestMemoryLimits.freeBytes) return;
     const places = Math.ceil(Math.min(bytes, requestMemoryLimits.ofCredential) / unit);
@@ -51,6 +51,6 @@ export class RequestMemory {
         'Too many bytes of bodies and payloads of the organization are under way: send fewer at a time, and read the answers.',
         { retryAfterSeconds: 5 },
       );
-    void untilFinished(work).then(leave);
+    whenFinished(work, leave);
   }
 }
