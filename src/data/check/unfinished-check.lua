@@ -34,7 +34,7 @@ elseif ARGV[1] == 'correct' then
   for k = 2, #ARGV, 2 do
     by_account[ARGV[k]] = tonumber(ARGV[k + 1])
   end
-  add_account_bytes(P .. 'fb', by_account)
+  add_finished_bytes(by_account)
   return 1
 end
 

@@ -37,10 +37,11 @@
 -- @include "../shard/includes/packed.lua"
 -- @include "../feed/includes/feed.lua"
 
-local state = call('HMGET', ctl, F.control.full, F.control.accounts_over, F.control.shares_lease)
+local state = call('HMGET', ctl, F.control.full, F.control.accounts_over, F.control.shares_lease, F.control.newest_index_ms)
 if state[1] then
   return 'full'
 end
+newest_ms = state[4] or '0'
 local over = accounts_of(state[2] or '')
 local has_over = next(over) ~= nil
 -- Unfinished bytes here up to which the accounts need no check; nil: there is no limit.

@@ -72,6 +72,11 @@ local function note_held(lane, entry)
   return handle
 end
 
+-- Takes a target out of the ready ones of its organization, which leaves `ready` at the end of its turn if it has no others.
+local function leave_turn(n, org)
+  call('ZREM', P .. 'ready:' .. org, n)
+end
+
 -- How many entries of the target are read and not settled, in both lanes.
 local function pending(n, has_retries)
   local fresh = redis.pcall('XPENDING', P .. 'w:' .. n, 'g')
@@ -188,14 +193,14 @@ local function move_on(n, org, t, why, quantum)
   end
   remove_drained(n)
   if is_empty and stay == 0 then
-    deactivate(n, org)
+    leave_turn(n, org)
   end
   return #entries, stay
 end
 
 -- What cannot move waits until the target serves again, or its setting is applied again.
 local function hold(n, org)
-  deactivate(n, org)
+  leave_turn(n, org)
   call('HSET', P .. 't:' .. n, F.target.paused_since_ms, integer(now))
   call('SADD', P .. 'paused', n)
 end
@@ -249,7 +254,7 @@ local function serve(n, org, start, quantum)
   end
   local destination = t[F.target.destination]
   if not destination then
-    deactivate(n, org)
+    leave_turn(n, org)
     return 0
   end
   if not t[F.target.revision] then
@@ -289,7 +294,7 @@ local function serve(n, org, start, quantum)
     room = math.min(room, 1 - under_way)
   end
   if room <= 0 then
-    deactivate(n, org)
+    leave_turn(n, org)
     call('HSET', key, F.target.blocked_by, 'cap')
     return 0
   end
@@ -350,7 +355,7 @@ local function serve(n, org, start, quantum)
     end
   end
   if not entries then
-    deactivate(n, org)
+    leave_turn(n, org)
     return 0
   end
   local given, dropped = 0, false
@@ -409,9 +414,9 @@ local function serve(n, org, start, quantum)
   if is_empty and batch_due then
     park(n, org, '~b' .. n, batch_due)
   elseif is_empty then
-    deactivate(n, org)
+    leave_turn(n, org)
   elseif given >= room then
-    deactivate(n, org)
+    leave_turn(n, org)
     call('HSET', key, F.target.blocked_by, 'cap')
   else
     call('ZADD', P .. 'ready:' .. org, start + given, n)
@@ -426,9 +431,11 @@ local function give_turn(org, org_start, count)
   local ready = P .. 'ready:' .. org
   local share = math.ceil(left / count)
   local served, max_visits = 0, visits + math.ceil((visits_limit - visits) / count)
+  local is_over = false
   while served < share and visits < max_visits do
     local target = call('ZRANGE', ready, 0, 0, 'WITHSCORES')
     if not target[1] then
+      is_over = true
       break
     end
     visits = visits + 1
@@ -440,7 +447,7 @@ local function give_turn(org, org_start, count)
   -- A turn that gave nothing counts, too, or targets that cannot be served would hold up the other organizations.
   local finish = org_start + math.max(1, served)
   call('HSET', P .. 'o:' .. org, F.organization.finish_tag, finish)
-  if call('EXISTS', ready) == 1 then
+  if not is_over and call('EXISTS', ready) == 1 then
     call('ZADD', ready_organizations, finish, org)
   else
     call('ZREM', ready_organizations, org)

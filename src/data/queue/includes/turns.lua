@@ -9,6 +9,9 @@ local names_per_account = 3
 local function next_organization(ready, dominant, without, without_count)
   local most = names_per_account * (without_count + (dominant == '' and 0 or 1))
   local first = call('ZRANGE', ready, 0, most, 'WITHSCORES')
+  if not first[1] then
+    return nil
+  end
   local count, passed, of_dominant = call('ZCARD', ready), {}, nil
   for k = 1, #first, 2 do
     local account = account_of(first[k])

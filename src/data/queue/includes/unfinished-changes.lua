@@ -75,12 +75,11 @@ do
         return
       end
     end
-    for _, key in ipairs({ P .. 'ub', P .. 'fb' }) do
-      local bytes = call('HGET', key, account)
-      if bytes then
-        add_account_bytes(key, { [account] = -tonumber(bytes) })
-      end
+    local bytes = call('HGET', P .. 'ub', account)
+    if bytes then
+      add_unfinished_bytes({ [account] = -tonumber(bytes) })
     end
+    call('HDEL', P .. 'fb', account)
   end
 
   -- Compares what is noted of an event with how many holds it has; returns what is noted where that is wrong, else nil. It is corrected with the other changes.
@@ -132,7 +131,7 @@ do
     end
     if is_mending and #wrong > 0 then
       call('DEL', P .. 'ub')
-      add_account_bytes(P .. 'ub', sums)
+      add_unfinished_bytes(sums)
     end
     return wrong
   end

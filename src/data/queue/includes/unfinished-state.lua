@@ -37,8 +37,18 @@ local function add_to_account(org, unfinished_bytes, finished_bytes)
   finished_by[account] = (finished_by[account] or 0) + finished_bytes
 end
 
--- Adds to the figures of accounts, and to that of all where there is one; one that comes to nothing goes.
-local function add_account_bytes(key, by_account)
+-- Adds to the figures of accounts that have no figure of all; one that comes to nothing goes.
+local function add_finished_bytes(by_account)
+  for account, by in pairs(by_account) do
+    if by ~= 0 and call('HINCRBY', P .. 'fb', account, integer(by)) <= 0 then
+      call('HDEL', P .. 'fb', account)
+    end
+  end
+end
+
+-- Adds to the figures of accounts, and to that of all; one that comes to nothing goes.
+local function add_unfinished_bytes(by_account)
+  local key = P .. 'ub'
   local names, fields, empty = { '*' }, {}, {}
   for account, by in pairs(by_account) do
     if by ~= 0 then
@@ -62,7 +72,7 @@ local function add_account_bytes(key, by_account)
   total = math.max(0, tonumber(stored[1] or '0') + total)
   if total == 0 then
     empty[#empty + 1] = '*'
-  elseif key == P .. 'ub' then
+  else
     fields[#fields + 1], fields[#fields + 2] = '*', integer(total)
   end
   if #fields > 0 then

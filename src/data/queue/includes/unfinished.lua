@@ -122,7 +122,7 @@ do
     if #gone > 0 then
       call('HDEL', P .. 'ue', unpack(gone))
     end
-    add_account_bytes(P .. 'ub', unfinished_by)
-    add_account_bytes(P .. 'fb', finished_by)
+    add_unfinished_bytes(unfinished_by)
+    add_finished_bytes(finished_by)
   end
 end

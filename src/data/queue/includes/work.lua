@@ -38,5 +38,6 @@ end
 -- Why no fresh message of a target can be queued; nil when it can.
 local function lane_obstacle(n)
   local kind = call('TYPE', P .. 'w:' .. n).ok
+  streams_seen[n] = kind == 'stream' or nil
   return kind ~= 'stream' and kind ~= 'none' and 'the work stream of target ' .. n .. ' is a ' .. kind or nil
 end

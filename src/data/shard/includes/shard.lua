@@ -45,10 +45,11 @@ end
 
 -- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
 -- before, whatever the clock does. `count`: the numbers that follow belong to the caller, too.
-local stamp_head = nil
+-- `newest_ms`: F.control.newest_index_ms as text, where a script has read it with others.
+local stamp_head, newest_ms = nil, nil
 local function new_stamp(count)
   if stamp_head == nil then
-    local last = tonumber(call('HGET', ctl, F.control.newest_index_ms) or '0')
+    local last = tonumber(newest_ms or call('HGET', ctl, F.control.newest_index_ms) or '0')
     local ms = math.max(now, last)
     if ms > last then
       call('HSET', ctl, F.control.newest_index_ms, ms)

@@ -123,13 +123,16 @@ local function queued(n)
   return length
 end
 
--- Removes what is drained of a target's lanes; returns how many entries are left.
-local function remove_drained(n)
+-- Removes what is drained of a target's lanes; returns how many entries are left. `has_retries`: F.target.has_retry_lane as HMGET returns it, if it was read.
+local function remove_drained(n, has_retries)
   local fresh = lane_length(n)
   if fresh == 0 then
     call('DEL', P .. 'w:' .. n)
   end
-  if call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 0 then
+  if has_retries == nil then
+    has_retries = call('HEXISTS', P .. 't:' .. n, F.target.has_retry_lane) == 1
+  end
+  if not has_retries then
     return fresh
   end
   local retries = lane_length(retry_lane(n))
@@ -142,8 +145,9 @@ end
 
 -- After work of the target ended or came back: removes drained lanes, and brings a target at its cap back to `ready`.
 local function settle_target(n)
-  local left = remove_drained(n)
-  if call('HGET', P .. 't:' .. n, F.target.blocked_by) == 'cap' then
+  local t = call('HMGET', P .. 't:' .. n, F.target.has_retry_lane, F.target.blocked_by)
+  local left = remove_drained(n, t[1])
+  if t[2] == 'cap' then
     call('HDEL', P .. 't:' .. n, F.target.blocked_by)
     if left > 0 then
       activate(n)
