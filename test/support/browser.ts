@@ -90,6 +90,6 @@ export interface AccessibilityViolation {
 export async function accessibilityViolations(page: Page, { rules }: { rules?: string[] } = {}): Promise<AccessibilityViolation[]> {
   const runOnly = rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(`${axe.source};undefined`);
-  return await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(runOnly)} }).then(({ violations }) =>
+  return await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] }).then(({ violations }) =>
     violations.map(({ id, help, nodes }) => ({ id, help, targets: nodes.map(({ target }) => target.join(' ')) })))`);
 }
