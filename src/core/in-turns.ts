@@ -35,7 +35,10 @@ export async function sortInTurns<T>(turn: LoopTurn, items: readonly T[], compar
   }
   while (runs.length > 1) {
     const merged: T[][] = [];
-    for (let i = 0; i < runs.length; i += 2) merged.push(await turn.run(mergedInPieces(runs[i] ?? [], runs[i + 1] ?? [], compare)));
+    for (let i = 0; i < runs.length; i += 2) {
+      await turn.rest();
+      merged.push(await turn.run(mergedInPieces(runs[i] ?? [], runs[i + 1] ?? [], compare)));
+    }
     runs = merged;
   }
   return runs[0] ?? [];

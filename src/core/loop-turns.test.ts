@@ -126,52 +126,110 @@ test('What pauses shares 5 ms of a turn of the event loop with all others that d
   expect(Math.max(...[...atOnce.values()].map(({ length }) => length))).toBeLessThanOrEqual(3);
 });
 
-test('Work that ends within 5 ms of a turn of the event loop leaves the rest of the turn to others, which alternate', async () => {
-  let nowMs = 0;
-  const turns = new LoopTurns(() => nowMs);
-  const endedIn: number[] = [];
-  const order: string[] = [];
-  let loops = 0;
+/** Turns by a clock that only work moves, with the number of the turn of the event loop. */
+function clockedTurns() {
+  const clock = { nowMs: 0, loop: 0 };
   let isOver = false;
   const count = (): void => {
-    loops++;
+    clock.loop++;
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
+  const turns = new LoopTurns(() => clock.nowMs);
+  const end = (): void => {
+    isOver = true;
+  };
+  return { clock, turns, end };
+}
+
+test('Work that ends within 5 ms of a turn of the event loop leaves the rest of the turn to others, which alternate', async () => {
+  const { clock, turns, end } = clockedTurns();
+  const endedIn: number[] = [];
+  const order: string[] = [];
   const begin = async (organization: string): Promise<void> => {
     const pieces = function* (): Generator<undefined, void> {
       yield;
-      nowMs += 1;
+      clock.nowMs += 1;
     };
     await turns.of(organization).run(pieces());
-    endedIn.push(loops);
+    endedIn.push(clock.loop);
     order.push(organization);
   };
   await Promise.all(['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map(begin));
-  isOver = true;
+  end();
   const perLoop = [...Map.groupBy(endedIn, (loop) => loop).values()].map(({ length }) => length);
   expect(Math.max(...perLoop)).toBe(5);
   expect(perLoop.length).toBeLessThanOrEqual(4);
-  expect(order.slice(5)).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a']);
+  expect(order.slice(5)).toEqual(['b', 'c', 'a', 'b', 'a', 'a', 'a', 'a']);
 });
 
-test('Work that fails, or that nobody waits for, leaves its turn to others too', async () => {
-  const turns = new LoopTurns(() => 0);
-  let isNextLoop = false;
-  setImmediate(() => {
-    isNextLoop = true;
-  });
+test('What gets the rest of a turn has no more than that, and no second turn before the others', async () => {
+  const { clock, turns, end } = clockedTurns();
+  const work: { of: string; loop: number; ms: number }[] = [];
+  const pieces = function* (of: string, count: number, ms: number): Generator<undefined, void> {
+    for (let i = 0; i < count; i++) {
+      clock.nowMs += ms;
+      work.push({ of, loop: clock.loop, ms });
+      yield;
+    }
+  };
+  const short = async (): Promise<void> => {
+    for (let i = 0; i < 4; i++) await turns.of('a').run(pieces('a', 1, 3));
+  };
+  const holder = turns.of('first').run(pieces('first', 1, 5));
+  await Promise.all([holder, short(), turns.of('b').run(pieces('b', 40, 1))]);
+  end();
+  const perLoop = [...Map.groupBy(work, ({ loop }) => loop).values()].map((parts) => parts.reduce((sum, { ms }) => sum + ms, 0));
+  // A piece that has begun ends.
+  expect(Math.max(...perLoop)).toBeLessThan(5 + 3);
+  const turnsOf = work.filter(({ of, loop }, i) => of !== work[i - 1]?.of || loop !== work[i - 1]?.loop).map(({ of }) => of);
+  const whileBothWait = turnsOf.slice(1, turnsOf.lastIndexOf('a') + 1);
+  expect(whileBothWait.filter((each, i) => each === whileBothWait[i + 1])).toEqual([]);
+  expect(whileBothWait.filter((each) => each === 'a')).toHaveLength(4);
+});
+
+test('Work that rests before each of many short runs keeps its turn', async () => {
+  const { clock, turns, end } = clockedTurns();
+  const long = function* (): Generator<undefined, void> {
+    for (let i = 0; i < 40; i++) {
+      clock.nowMs += 1;
+      yield;
+    }
+  };
+  const short = function* (): Generator<undefined, void> {
+    clock.nowMs += 0.02;
+  };
+  const turn = turns.of('a');
+  const beside = turns.of('b').run(long());
+  for (let i = 0; i < 100; i++) {
+    await turn.rest();
+    await turn.run(short());
+    await turn.run(short());
+  }
+  expect(turn.waits).toBe(1);
+  await beside;
+  end();
+});
+
+test('Work that fails, or that nobody waits for any more, leaves its turn to others too', async () => {
+  const { clock, turns, end } = clockedTurns();
+  const long = function* (): Generator<undefined, void> {
+    clock.nowMs += 5;
+  };
   const failing = function* (): Generator<undefined, void> {
     yield;
     throw new Error('broken');
   };
-  const abandoned = { aborted: true };
-  const ended = await Promise.allSettled([
-    turns.of('a').run(failing()),
-    turns.of('b').run(failing(), abandoned),
-    turns.of('c').run(failing()),
-    turns.of('d').run(failing(), abandoned),
-  ]);
-  expect(ended.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
-  expect(isNextLoop).toBe(false);
+  const endedIn: number[] = [];
+  const holder = turns.of('first').run(long());
+  const waiting = [undefined, { aborted: true }, undefined, { aborted: true }, undefined].map((signal, i) =>
+    turns
+      .of(`org ${i}`)
+      .run(failing(), signal)
+      .finally(() => endedIn.push(clock.loop)),
+  );
+  const ended = await Promise.allSettled([holder, ...waiting]);
+  end();
+  expect(ended.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected', 'rejected', 'rejected']);
+  expect(new Set(endedIn).size).toBe(1);
 });

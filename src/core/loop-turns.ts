@@ -21,25 +21,28 @@ export function throwIfAbandoned(signal: Abandonment | undefined): void {
 }
 
 /**
- * Divides long synchronous work into turns of the event loop, of at most 5 ms and one chunk. Between two turns the loop serves everything else. Waiting
+ * Divides synchronous work into turns of the event loop, of at most 5 ms and one chunk. Between two turns the loop serves everything else. Waiting
  * organizations, each with its webhooks and alerts, are served round-robin, however many chunks of work each of them has: of one that waits
  * beside others no two turns follow each other. The parts of an organization, such as its sources, share its turns in the same way.
  */
 export class LoopTurns {
-  /** Waiting parts of each organization; the first one is next. */
+  /** Waiting parts of each account; the first one is next. */
   readonly #waiting = new Map<string, Round<WaitingTurn>>();
   readonly #now: () => number;
   /** The current holder, and its start. */
   #holder: LoopTurn | null = null;
   #startedMs = 0;
-  /** Time that short work has taken in this turn of the loop. */
+  /** Time that work which has ended, and work with `pause`, has taken in this turn of the loop. */
   #spentMs = 0;
-  /** Whether the next waiting one is served in the next turn of the loop. */
+  /** The account and part that began last. */
+  #last: { account: string; part: string } | null = null;
+  /** Whether `#newTurn` is scheduled: it is once something has begun, taken time or waits. */
   #isScheduled = false;
   readonly #steps: TurnSteps = {
     rest: (turn) => this.#rest(turn),
-    pause: (turn) => (this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(turn)),
+    pause: (turn) => (this.#isFree ? null : this.#rest(turn)),
     spend: (ms) => this.#spend(ms),
+    holds: (turn) => this.#holder === turn,
     end: (turn) => this.#end(turn),
   };
 
@@ -51,12 +54,14 @@ export class LoopTurns {
     return new LoopTurn(this.#steps, organization, part);
   }
 
+  /** Whether work may begin at once. */
+  get #isFree(): boolean {
+    return this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs;
+  }
+
   #spend(ms: number): void {
-    if (this.#spentMs === 0 && ms > 0)
-      setImmediate(() => {
-        this.#spentMs = 0;
-      });
     this.#spentMs += ms;
+    if (ms > 0) this.#schedule();
   }
 
   /** Returns null while the turn may continue. */
@@ -72,20 +77,18 @@ export class LoopTurns {
   }
 
   #mayGoOn(turn: LoopTurn): boolean {
-    if (this.#holder === turn) return this.#now() - this.#startedMs < turnMs;
-    if (this.#holder !== null || this.#waiting.size > 0 || this.#spentMs >= turnMs) return false;
+    if (this.#holder === turn) return this.#spentMs + this.#now() - this.#startedMs < turnMs;
+    if (!this.#isFree) return false;
     this.#begin(turn);
     return true;
   }
 
   /** The turn ends with that of the event loop. */
   #begin(holder: LoopTurn): void {
-    const startedMs = this.#now();
-    this.#startedMs = startedMs;
+    this.#startedMs = this.#now();
     this.#holder = holder;
-    setImmediate(() => {
-      if (this.#holder === holder && this.#startedMs === startedMs) this.#holder = null;
-    });
+    this.#last = { account: accountOf(holder.organization), part: holder.part };
+    this.#schedule();
   }
 
   /** Work that ends early leaves the rest of the 5 ms to the others that wait. */
@@ -99,23 +102,37 @@ export class LoopTurns {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      this.#next();
-    });
+    setImmediate(() => this.#newTurn());
+  }
+
+  #newTurn(): void {
+    this.#isScheduled = false;
+    this.#holder = null;
+    this.#spentMs = 0;
+    this.#next();
+    if (this.#waiting.size > 0) this.#schedule();
   }
 
   #next(): void {
+    this.#postponeLast();
     const [entry] = this.#waiting;
     if (entry === undefined) return;
     const [account, parts] = entry;
     const first = parts.next();
     this.#waiting.delete(account);
     if (!parts.isEmpty) this.#waiting.set(account, parts);
-    if (this.#waiting.size > 0) this.#schedule();
     if (first === undefined) return;
     this.#begin(first.turn);
     first.resume();
+  }
+
+  /** What began last waits behind the others, also if it began to wait before them. */
+  #postponeLast(): void {
+    const parts = this.#last === null ? undefined : this.#waiting.get(this.#last.account);
+    if (this.#last === null || parts === undefined) return;
+    parts.postpone(this.#last.part);
+    this.#waiting.delete(this.#last.account);
+    this.#waiting.set(this.#last.account, parts);
   }
 }
 
@@ -125,6 +142,7 @@ interface TurnSteps {
   rest(turn: LoopTurn): Promise<void> | null;
   pause(turn: LoopTurn): Promise<void> | null;
   spend(ms: number): void;
+  holds(turn: LoopTurn): boolean;
   end(turn: LoopTurn): void;
 }
 
@@ -166,8 +184,13 @@ export class LoopTurn {
     return waiting;
   }
 
-  /** Runs to its end what rests wherever it yields, and before it begins. A promise that it yields is awaited. No piece begins once `signal` is aborted: rejects with AbandonedError. */
+  /**
+   * Runs to its end what rests wherever it yields, and before it begins. A promise that it yields is awaited. No piece begins once `signal` is aborted: rejects
+   * with AbandonedError. Others continue when it ends, unless it is part of work that has the turn since before: what consists of many short runs rests before
+   * each of them.
+   */
   async run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
+    const isPart = this.#steps.holds(this);
     try {
       for (;;) {
         const waiting = this.#counted(this.#steps.rest(this));
@@ -178,7 +201,7 @@ export class LoopTurn {
         if (value instanceof Promise) await value;
       }
     } finally {
-      this.#steps.end(this);
+      if (!isPart) this.#steps.end(this);
     }
   }
 

@@ -38,6 +38,14 @@ export class Round<T> {
     return undefined;
   }
 
+  /** The owner, if it has items, is the last one of the round from now on. */
+  postpone(owner: string): void {
+    const own = this.#items.get(owner);
+    if (own === undefined) return;
+    this.#items.delete(owner);
+    this.#items.set(owner, own);
+  }
+
   /** Takes the first such item of the owner; undefined: there is none. */
   remove(owner: string, isMeant: (item: T) => boolean): T | undefined {
     const own = this.#items.get(owner);

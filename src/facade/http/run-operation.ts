@@ -130,7 +130,7 @@ async function answerWith(
   const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
     const warnings = new Set<string>();
     let status: number = operation.answer.status;
-    const versions: string[] = [];
+    let version = '';
     const whileAwaited = idempotency === null ? signal : new AbortController().signal;
     const wantsYaml = operation.offersYaml !== undefined && prefersYaml(request.headers.accept);
     const answer = await operation.run({
@@ -149,7 +149,9 @@ async function answerWith(
       recheck: async () => authorize(await identifyAgain(), operation),
       wantsYaml,
       ifMatch: takesIfMatch(operation) ? ifMatchIn(request.headers['if-match']) : null,
-      setEntityTag: (tag) => void versions.push(tag),
+      setEntityTag: (tag) => {
+        version = tag;
+      },
       idempotency,
       publicIngestUrl,
       hold: (bytes) => memory.hold(ownerOf(caller), bytes, exchange, whileAwaited),
@@ -167,7 +169,7 @@ async function answerWith(
       status,
       headers: {
         ...(warnings.size > 0 && { Warning: [...warnings] }),
-        ...(operation.isVersioned === true && versions.length > 0 && { ETag: versions.at(-1) ?? '' }),
+        ...(operation.isVersioned === true && version !== '' && { ETag: version }),
         ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
         ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
       },
