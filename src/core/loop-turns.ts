@@ -34,8 +34,8 @@ export class LoopTurns {
   #startedMs = 0;
   /** Time that work which has ended, and work with `pause`, has taken in this turn of the loop. */
   #spentMs = 0;
-  /** The account and part that began last. */
-  #last: { account: string; part: string } | null = null;
+  /** The turn that began last. */
+  #last: LoopTurn | null = null;
   /** Whether `#newTurn` is scheduled: it is once something has begun, taken time or waits. */
   #isScheduled = false;
   readonly #steps: TurnSteps = {
@@ -87,7 +87,7 @@ export class LoopTurns {
   #begin(holder: LoopTurn): void {
     this.#startedMs = this.#now();
     this.#holder = holder;
-    this.#last = { account: accountOf(holder.organization), part: holder.part };
+    this.#last = holder;
     this.#schedule();
   }
 
@@ -126,13 +126,15 @@ export class LoopTurns {
     first.resume();
   }
 
-  /** What began last waits behind the others, also if it began to wait before them. */
+  /** The account and part that began last wait behind the others, also if they began to wait before them. */
   #postponeLast(): void {
-    const parts = this.#last === null ? undefined : this.#waiting.get(this.#last.account);
-    if (this.#last === null || parts === undefined) return;
+    if (this.#last === null) return;
+    const account = accountOf(this.#last.organization);
+    const parts = this.#waiting.get(account);
+    if (parts === undefined) return;
     parts.postpone(this.#last.part);
-    this.#waiting.delete(this.#last.account);
-    this.#waiting.set(this.#last.account, parts);
+    this.#waiting.delete(account);
+    this.#waiting.set(account, parts);
   }
 }
 

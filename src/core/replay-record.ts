@@ -1,6 +1,6 @@
 import type { StatusRange } from './status-range.ts';
 
-/** An id or a name, or several, of which one is enough for a match. */
+/** An id or name, or a list of them. A record matches a list when it has one of its values. */
 export type OneOrSeveral = string | string[];
 
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */

@@ -5,7 +5,7 @@ import { assertProperty } from './property.ts';
 
 const withinMs = 3000;
 
-/** Asserts for 200 cases a property of which this case takes all the time that there is. */
+/** Asserts a property for 200 cases. The case with the number `slowCase` takes longer than the time limit. */
 function outOfTimeAfter(slowCase: number): Promise<void> {
   let cases = 0;
   const property = fc.asyncProperty(fc.nat(), async () => {

@@ -12,8 +12,8 @@
 --   moves_on (F.target.moves_on), paused_for (F.target.paused_for): if they apply
 --   in_order: its messages go out in order (order.lua); absent: as before
 --   failover {targets in order, those of other shards as `<shard>/<destination>`; awaited: destinations that do not serve yet; after_attempts}
--- Reply: {hints, 1}; 2 when its messages move on and some of them wait for their next attempt; 3 when more of them exceed the queue than one script moves: the
--- setting is not in force yet, and the worker repeats the call; 0 when there is no such target.
+-- Reply: {hints, code}. Codes: 0 there is no such target; 1 the setting is in force; 2 the same, its messages move on, and some of them wait for their next
+-- attempt; 3 more messages exceed the queue than one script moves: the setting is not in force yet, and the worker repeats the call.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/hints.lua"
@@ -148,6 +148,6 @@ else
     ring_ready()
   end
 end
--- The revision is written last. After an error before it the setting is not in force, and a worker calls the script again.
+-- The script writes the revision last. If it fails before that, the setting is not in force, and a worker calls the script again.
 call('HSET', key, F.target.revision, setting.revision)
 return { hints.reply(), setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1 }

@@ -106,7 +106,7 @@ export function parseBody<Body extends z.ZodObject>(
   }
   const excess = excessIn(schema, raw, readOnly);
   if (excess !== null) throw tooLarge(excess);
-  const sent = withoutFields(raw, new Set(readOnly));
+  const sent = withoutFields(raw, readOnly);
   const parsed = parseWithNumbers(schema, sent);
   if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
   return withoutSettingsNotHad(schema, parsed.data) as z.output<Body>;

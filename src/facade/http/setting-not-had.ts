@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 const known = new WeakSet<object>();
 /** Names of such fields by the schema of the body. */
-const namesOf = new WeakMap<z.ZodObject, ReadonlySet<string>>();
+const namesOf = new WeakMap<z.ZodObject, readonly string[]>();
 
 /**
  * A body field for a setting of the hosted API that Posthorn lacks. `schema` accepts values that turn it off or match Posthorn's behaviour:
@@ -18,13 +18,13 @@ export function settingNotHad<Schema extends z.ZodType>(schema: Schema, descript
 export function withoutSettingsNotHad(schema: z.ZodObject, body: Record<string, unknown>): Record<string, unknown> {
   let names = namesOf.get(schema);
   if (names === undefined) {
-    names = new Set(Object.keys(schema.shape).filter((name) => known.has(schema.shape[name] ?? schema)));
+    names = Object.keys(schema.shape).filter((name) => known.has(schema.shape[name] ?? schema));
     namesOf.set(schema, names);
   }
   return withoutFields(body, names);
 }
 
 /** The body without some fields; the same body where there are none. */
-export function withoutFields(body: Record<string, unknown>, names: ReadonlySet<string>): Record<string, unknown> {
-  return names.size === 0 ? body : Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name)));
+export function withoutFields(body: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
+  return names.length === 0 ? body : Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
 }
