@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { withLongTimeouts } from '../../test/support/long-timeouts.ts';
 import { sendPaced } from '../../test/support/paced-sender.ts';
+import { patientServer } from '../../test/support/patient-server.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenOnSocket } from './listen.ts';
@@ -26,10 +26,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-proxy-'));
   socketPath = join(directory, 'api', 'api.sock');
   proxy = apiProxy(socketPath, { logger: silentLogger });
-  front = withLongTimeouts(createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } }, takesHalfClosed: true })).listen(
-    0,
-    '127.0.0.1',
-  );
+  front = patientServer(proxy.listener, { takesHalfClosed: true }).listen(0, '127.0.0.1');
   await once(front, 'listening');
   port = (front.address() as AddressInfo).port;
 });
@@ -45,7 +42,7 @@ afterEach(() => {
 });
 
 async function serve(handler: RequestListener): Promise<void> {
-  api = withLongTimeouts(createHttpServer(handler));
+  api = patientServer(handler);
   await listenOnSocket(api, socketPath);
 }
 

@@ -4,9 +4,9 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { withLongTimeouts } from '../../test/support/long-timeouts.ts';
 import { type PacedRequest, sendPaced } from '../../test/support/paced-sender.ts';
-import { createHttpServer, type HttpServerOptions } from './http-server.ts';
+import { patientServer } from '../../test/support/patient-server.ts';
+import type { HttpServerOptions } from './http-server.ts';
 
 const ends: (() => void)[] = [];
 afterEach(() => {
@@ -17,11 +17,8 @@ const refuse: RequestListener = (_request, response) => {
   response.writeHead(404, { 'Content-Type': 'text/plain' }).end('nothing here');
 };
 
-async function serve(
-  handler: RequestListener,
-  lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = { maxMs: 60_000 },
-): Promise<number> {
-  const server = withLongTimeouts(createHttpServer(handler, { limits: { lingering } }));
+async function serve(handler: RequestListener, lingering?: NonNullable<HttpServerOptions['limits']>['lingering']): Promise<number> {
+  const server = patientServer(handler, { limits: { lingering } });
   server.listen(0, '127.0.0.1');
   ends.push(() => {
     server.close();
@@ -103,14 +100,14 @@ describe('a connection is cut', () => {
   });
 
   test('a connection is cut when the body is larger than the bound', async () => {
-    const port = await serve(refuse, { maxBytes: 200_000, maxMs: 60_000 });
+    const port = await serve(refuse, { maxBytes: 200_000 });
     expect(await cutAfter(port, closing(1_000_000_000), Buffer.alloc(10_000))).toBeLessThan(30_000);
   });
 
   test.each(['maxConnections', 'maxPerAddress'] as const)(
     'a connection is cut when there are as many as %s already, until one of them ends',
     async (limit) => {
-      const port = await serve(refuse, { [limit]: 1, maxMs: 60_000 });
+      const port = await serve(refuse, { [limit]: 1 });
       const held = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
       ends.push(() => held.destroy());
       held.write(closing(10));

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
-import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { boundAddress } from '../../src/cmd/listen.ts';
 import { facadeCaches, wireApi } from '../../src/cmd/wire-api.ts';
 import { newApiKey } from '../../src/core/api-key-hash.ts';
@@ -35,7 +34,7 @@ import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
 import { lenientBy, lenientClock } from '../support/lenient-clock.ts';
-import { withLongTimeouts } from '../support/long-timeouts.ts';
+import { patientServer } from '../support/patient-server.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { startTestDelivery } from '../support/test-delivery.ts';
 
@@ -301,7 +300,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>, organizatio
       ? null
       : { organization, isFromHere: (request: IncomingMessage) => isFromLoopback(request, boundAddress(server)) };
   const facade = createFacade({ ...services, loopback, caches: caches.caches, metrics: new Registry() });
-  const server: Server = withLongTimeouts(createHttpServer(facade));
+  const server = patientServer(facade);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

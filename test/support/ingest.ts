@@ -5,7 +5,6 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { largestPayloadBytes } from '../../src/core/payload-sizes.ts';
 import type { PayloadSchemaRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
@@ -25,8 +24,8 @@ import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from './eventually.ts';
 import { lenientBy } from './lenient-clock.ts';
 import { silentLogger } from './logger.ts';
-import { withLongTimeouts } from './long-timeouts.ts';
 import { type PacedRequest, sendPaced } from './paced-sender.ts';
+import { patientServer } from './patient-server.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 
@@ -268,9 +267,7 @@ export class IngestUnderTest {
       this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
-    const server = withLongTimeouts(
-      createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } }, setsAnswerHeaders: isIngestTarget, takesHalfClosed: true }),
-    );
+    const server = patientServer(listener, { setsAnswerHeaders: isIngestTarget, takesHalfClosed: true });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;
