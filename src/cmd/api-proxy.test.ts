@@ -11,7 +11,6 @@ import { silentLogger } from '../../test/support/logger.ts';
 import { sendPaced } from '../../test/support/paced-sender.ts';
 import { patientServer } from '../../test/support/patient-server.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
-import { createHttpServer } from './http-server.ts';
 import { listenOnSocket } from './listen.ts';
 
 let directory: string;
@@ -240,7 +239,7 @@ test('more requests than the API is to have at once are 503 until others have en
 
 test('a client that has a thousand requests under way leaves places to others, also behind a trusted proxy', async () => {
   const behind = apiProxy(socketPath, { logger: silentLogger, trustedProxies: ['127.0.0.0/8'] });
-  const server = createHttpServer(behind.listener).listen(0, '127.0.0.1');
+  const server = patientServer(behind.listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
     let held = 0;

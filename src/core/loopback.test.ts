@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from '@jest/globals';
-import { createHttpServer } from '../cmd/http-server.ts';
+import { patientServer } from '../../test/support/patient-server.ts';
 import { isFromLoopback } from './loopback.ts';
 
 const open: (Server | TcpServer)[] = [];
@@ -138,7 +138,7 @@ test('a request that names its own page is from loopback, as is one with the CSR
 });
 
 test('a request whose target has another host than its Host header, or of HTTP 1.0, is not from loopback', async () => {
-  const server = createHttpServer((incoming, outgoing) => {
+  const server = patientServer((incoming, outgoing) => {
     const address = server.address() as AddressInfo;
     outgoing.setHeader('Connection', 'close').end(String(isFromLoopback(incoming, address.address)));
   });

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
@@ -16,6 +15,7 @@ import { lenientClock } from '../support/lenient-clock.ts';
 import { lenientSandbox } from '../support/lenient-sandbox.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
+import { patientServer } from '../support/patient-server.ts';
 import { settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
     logger: silentLogger,
     metrics: new Registry(),
   });
-  const server = createHttpServer((request, response) => void handler(request, response));
+  const server = patientServer((request, response) => void handler(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

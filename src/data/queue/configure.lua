@@ -12,8 +12,11 @@
 --   moves_on (F.target.moves_on), paused_for (F.target.paused_for): if they apply
 --   in_order: its messages go out in order (order.lua); absent: as before
 --   failover {targets in order, those of other shards as `<shard>/<destination>`; awaited: destinations that do not serve yet; after_attempts}
--- Reply: {hints, code}. Codes: 0 there is no such target; 1 the setting is in force; 2 the same, its messages move on, and some of them wait for their next
--- attempt; 3 more messages exceed the queue than one script moves: the setting is not in force yet, and the worker repeats the call.
+-- Reply: {hints, code}. Codes:
+--   0  The target does not exist.
+--   1  The setting is in force.
+--   2  The setting is in force, the messages of the target move on, and some of them wait for their next attempt.
+--   3  The setting is not in force yet, because one script cannot move all messages that exceed the queue. The worker calls the script again.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/hints.lua"
@@ -148,6 +151,6 @@ else
     ring_ready()
   end
 end
--- The script writes the revision last. If it fails before that, the setting is not in force, and a worker calls the script again.
+-- The script writes the revision last. The setting is in force once the revision is written. After an earlier error, a worker calls the script again.
 call('HSET', key, F.target.revision, setting.revision)
 return { hints.reply(), setting.moves_on and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1 }

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterEach, expect, test } from '@jest/globals';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { createHttpServer } from '../../cmd/http-server.ts';
+import { patientServer } from '../../../test/support/patient-server.ts';
 import { createConsole } from './console.ts';
 
 const page = `<!doctype html><html><head>
@@ -37,7 +37,7 @@ async function serve({ basePath = '', isBuilt = true } = {}): Promise<void> {
     { directory: join(directory, 'web'), basePath, theme: 'dark', views, version: '1.2.3' },
     { logger: silentLogger },
   );
-  server = createHttpServer((incoming, outgoing) => void (handle(incoming, outgoing) || outgoing.writeHead(404).end('elsewhere')), {
+  server = patientServer((incoming, outgoing) => void (handle(incoming, outgoing) || outgoing.writeHead(404).end('elsewhere')), {
     basePath,
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

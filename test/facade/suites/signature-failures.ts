@@ -4,7 +4,6 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { createHttpServer } from '../../../src/cmd/http-server.ts';
 import { RedisIntake } from '../../../src/data/intake/intake.ts';
 import { SignatureFailureLog } from '../../../src/data/intake/signature-failure-log.ts';
 import { createIngestHandler } from '../../../src/ingest/handler.ts';
@@ -15,6 +14,7 @@ import { eventually } from '../../support/eventually.ts';
 import { lenientClock } from '../../support/lenient-clock.ts';
 import { lenientSandbox } from '../../support/lenient-sandbox.ts';
 import { silentLogger } from '../../support/logger.ts';
+import { patientServer } from '../../support/patient-server.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 
 /** Why signatures of a source failed, with any store behind the API and ingest beside it. */
@@ -39,7 +39,7 @@ export function describeSignatureFailures(start: () => Promise<FacadeWorld>): vo
       logger: silentLogger,
       metrics: new Registry(),
     });
-    server = createHttpServer((request, response) => void handler(request, response));
+    server = patientServer((request, response) => void handler(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
